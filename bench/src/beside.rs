@@ -5,7 +5,7 @@ use std::process::Command;
 
 /// A measured program.
 #[derive(Clone, Debug)]
-pub struct Peer {
+pub struct MeasuredProgram {
     /// `pronto`, or `git` with its version.
     pub name: String,
     /// The path of the program.
@@ -19,12 +19,12 @@ pub struct Peer {
 ///
 /// # Errors
 /// Fails if a program does not exist, or if a git does not print its version.
-pub fn peers(pronto: Option<&Path>, gits: &[PathBuf]) -> Result<Vec<Peer>, String> {
+pub fn peers(pronto: Option<&Path>, gits: &[PathBuf]) -> Result<Vec<MeasuredProgram>, String> {
     let ours = match pronto {
         Some(path) => path.to_owned(),
         None => built("pronto")?,
     };
-    let mut peers = vec![Peer {
+    let mut peers = vec![MeasuredProgram {
         name: "pronto".to_owned(),
         program: ours
             .canonicalize()
@@ -32,7 +32,7 @@ pub fn peers(pronto: Option<&Path>, gits: &[PathBuf]) -> Result<Vec<Peer>, Strin
         is_pronto: true,
     }];
     for git in gits {
-        peers.push(Peer {
+        peers.push(MeasuredProgram {
             name: format!("git {}", version(git)?),
             program: git.clone(),
             is_pronto: false,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// A bare repository to measure on.
-pub(crate) struct Repository {
+pub(crate) struct BenchRepository {
     pub(crate) path: PathBuf,
     pub(crate) name: String,
     /// The two commits to check out: an older one and a newer one.
@@ -15,7 +15,7 @@ pub(crate) struct Repository {
 }
 
 /// Returns the repository that `wanted` names, and creates it if necessary; see `--repository`.
-pub(crate) fn prepare(wanted: &str, data: &Path) -> Result<Repository, String> {
+pub(crate) fn prepare(wanted: &str, data: &Path) -> Result<BenchRepository, String> {
     let (path, name) = if wanted == "linux" {
         (linux(data)?, "linux".to_owned())
     } else if let Some(shape) = wanted.strip_prefix("synthetic:") {
@@ -32,7 +32,7 @@ pub(crate) fn prepare(wanted: &str, data: &Path) -> Result<Repository, String> {
         (path, name)
     };
     let (older, newer) = revisions(&path)?;
-    Ok(Repository {
+    Ok(BenchRepository {
         path,
         name,
         older,
@@ -157,7 +157,7 @@ fn synthetic(shape: &str, data: &Path) -> Result<PathBuf, String> {
 }
 
 fn write_history(out: &mut dyn Write, commits: u64, files: u64, seed: u64) -> std::io::Result<()> {
-    let mut random = Random::new(seed);
+    let mut random = Xorshift::new(seed);
     for commit in 0..commits {
         let message = format!("commit {commit}\n");
         let time = 1_600_000_000 + commit * 60;
@@ -187,8 +187,8 @@ fn write_history(out: &mut dyn Write, commits: u64, files: u64, seed: u64) -> st
 }
 
 /// Returns the text of a file. Versions of a file share most lines, so that deltas are effective.
-fn text_of(file: u64, commit: u64, random: &mut Random) -> String {
-    let mut stable = Random(file.wrapping_mul(0xd134_2543_de82_ef95) | 1);
+fn text_of(file: u64, commit: u64, random: &mut Xorshift) -> String {
+    let mut stable = Xorshift(file.wrapping_mul(0xd134_2543_de82_ef95) | 1);
     let lines = 10 + stable.below(200);
     let edited = random.below(lines);
     let mut text = String::new();
@@ -201,11 +201,11 @@ fn text_of(file: u64, commit: u64, random: &mut Random) -> String {
 }
 
 /// The xorshift generator, which gives the same numbers on every machine.
-pub(crate) struct Random(u64);
+pub(crate) struct Xorshift(u64);
 
-impl Random {
+impl Xorshift {
     pub(crate) fn new(seed: u64) -> Self {
-        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+        Xorshift(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
     pub(crate) fn below(&mut self, bound: u64) -> u64 {

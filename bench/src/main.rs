@@ -28,7 +28,7 @@ use clap::Parser;
 /// Measure pronto beside other programs.
 #[derive(Parser, Clone, Debug)]
 #[command(name = "bench")]
-struct Arguments {
+struct Args {
     /// Scenarios to run. Default: all that apply. `list` prints them.
     scenarios: Vec<String>,
     /// Repository to measure on: a path, `linux` (created from Debian's linux-source packages), or
@@ -118,7 +118,7 @@ fn microseconds(text: &str) -> Result<Duration, std::num::ParseIntError> {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = Args::parse();
     if arguments.scenarios.iter().any(|name| name == "list") {
         for scenario in scenario::ALL {
             println!("{:<16} {}", scenario.name, scenario.what);
@@ -142,7 +142,7 @@ fn main() -> ExitCode {
     code
 }
 
-fn run(arguments: &Arguments) -> Result<(), String> {
+fn run(arguments: &Args) -> Result<(), String> {
     let is_known = |name: &String| scenario::ALL.iter().any(|one| one.name == name);
     if let Some(name) = arguments.scenarios.iter().find(|name| !is_known(name)) {
         return Err(format!("there is no scenario '{name}': `list` prints them"));
@@ -162,7 +162,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
         true => report::read(&arguments.results, &name)?,
         false => Vec::new(),
     };
-    let wanted = |scenario: &&scenario::Scenario| {
+    let wanted = |scenario: &&scenario::BenchScenario| {
         let named = arguments.scenarios.iter().any(|n| n == scenario.name);
         let known = results.iter().any(|m| m.scenario == scenario.name);
         (named || arguments.scenarios.is_empty()) && !known
@@ -171,7 +171,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     if wanted.is_empty() {
         return Ok(());
     }
-    let place = place::Place::new(&data, &repository, arguments)?;
+    let place = place::ScenarioPaths::new(&data, &repository, arguments)?;
     let properties = properties::collect(place.behind(), &peers, &repository, arguments);
     for scenario in wanted {
         eprintln!("{name}: {}: {}", scenario.name, scenario.what);

@@ -10,15 +10,15 @@ use std::time::{Duration, Instant};
 use bench::sampler::Sampler;
 use wait4::Wait4;
 
-use crate::Arguments;
-use crate::peer::Peer;
-use crate::place::Place;
-use crate::scenario::Scenario;
+use crate::Args;
+use crate::peer::BenchPeer;
+use crate::place::ScenarioPaths;
+use crate::scenario::BenchScenario;
 use crate::syscalls;
 
 /// The cost of one run.
 #[derive(Clone, Debug)]
-pub(crate) struct Run {
+pub(crate) struct RunCost {
     pub(crate) wall_seconds: f64,
     pub(crate) cpu_seconds: f64,
     pub(crate) peak_bytes: u64,
@@ -28,21 +28,21 @@ pub(crate) struct Run {
 }
 
 /// All runs of one program in one scenario.
-pub(crate) struct Measured {
+pub(crate) struct MeasuredRuns {
     pub(crate) scenario: &'static str,
     pub(crate) what: &'static str,
     pub(crate) peer: String,
     pub(crate) is_pronto: bool,
-    pub(crate) runs: Vec<Run>,
+    pub(crate) runs: Vec<RunCost>,
     /// The numbers of system calls by name, if they were counted.
     pub(crate) syscalls: Option<BTreeMap<String, u64>>,
     /// The reason for which runs are missing.
     pub(crate) failure: Option<String>,
 }
 
-impl Measured {
+impl MeasuredRuns {
     /// Minimum, median and maximum of one figure over at least one run.
-    pub(crate) fn spread(&self, figure: impl Fn(&Run) -> f64) -> Option<(f64, f64, f64)> {
+    pub(crate) fn spread(&self, figure: impl Fn(&RunCost) -> f64) -> Option<(f64, f64, f64)> {
         let mut values: Vec<f64> = self.runs.iter().map(figure).collect();
         values.sort_by(f64::total_cmp);
         let (first, last) = (values.first()?, values.last()?);
@@ -53,7 +53,7 @@ impl Measured {
 }
 
 /// The environment of a command.
-pub(crate) struct Surroundings {
+pub(crate) struct CommandInput {
     /// The file for the standard input of the command.
     pub(crate) input: Option<PathBuf>,
 }
@@ -61,12 +61,12 @@ pub(crate) struct Surroundings {
 /// Runs `scenario` with every program that supports it: one warm-up round, then the counted rounds.
 /// A program that fails or exceeds the time limit is dropped.
 pub(crate) fn scenario(
-    scenario: &Scenario,
-    peers: &[Peer],
-    place: &Place,
-    arguments: &Arguments,
-) -> Result<Vec<Measured>, String> {
-    let mut results: Vec<Measured> = peers.iter().map(|peer| none(scenario, peer)).collect();
+    scenario: &BenchScenario,
+    peers: &[BenchPeer],
+    place: &ScenarioPaths,
+    arguments: &Args,
+) -> Result<Vec<MeasuredRuns>, String> {
+    let mut results: Vec<MeasuredRuns> = peers.iter().map(|peer| none(scenario, peer)).collect();
     for round in 0..=arguments.runs {
         for (peer, measured) in peers.iter().zip(&mut results) {
             if measured.failure.is_some() {
@@ -92,7 +92,7 @@ pub(crate) fn scenario(
             if scenario.writes {
                 bench::machine::touch(arguments.touch);
             }
-            let surroundings = Surroundings {
+            let surroundings = CommandInput {
                 input: (scenario.input)(place),
             };
             let limit = Duration::from_secs(arguments.limit);
@@ -115,8 +115,8 @@ pub(crate) fn scenario(
     Ok(results)
 }
 
-fn none(scenario: &Scenario, peer: &Peer) -> Measured {
-    Measured {
+fn none(scenario: &BenchScenario, peer: &BenchPeer) -> MeasuredRuns {
+    MeasuredRuns {
         scenario: scenario.name,
         what: scenario.what,
         peer: peer.name.clone(),
@@ -128,13 +128,13 @@ fn none(scenario: &Scenario, peer: &Peer) -> Measured {
 }
 
 fn counted(
-    scenario: &Scenario,
-    peer: &Peer,
-    place: &Place,
+    scenario: &BenchScenario,
+    peer: &BenchPeer,
+    place: &ScenarioPaths,
 ) -> Result<BTreeMap<String, u64>, String> {
     let fresh = place.fresh()?;
     (scenario.prepare)(place, &fresh)?;
-    let surroundings = Surroundings {
+    let surroundings = CommandInput {
         input: (scenario.input)(place),
     };
     match (scenario.command)(peer, place, &fresh) {
@@ -147,9 +147,9 @@ fn counted(
 fn time(
     mut command: Command,
     repeat: u32,
-    surroundings: &Surroundings,
+    surroundings: &CommandInput,
     limit: Duration,
-) -> Result<Run, String> {
+) -> Result<RunCost, String> {
     let mut cpu = Duration::ZERO;
     let (mut peak_bytes, mut peak_anonymous_bytes) = (0, 0);
     let mut wall = Duration::ZERO;
@@ -173,7 +173,7 @@ fn time(
             None => (used.rusage.maxrss, 0),
         };
     }
-    Ok(Run {
+    Ok(RunCost {
         wall_seconds: wall.as_secs_f64() / f64::from(repeat),
         cpu_seconds: cpu.as_secs_f64() / f64::from(repeat),
         peak_bytes,
@@ -202,7 +202,7 @@ fn wait(child: Child, limit: Duration) -> Result<wait4::ResUse, String> {
 }
 
 /// Sets the same environment for all programs: no user configuration and no terminal.
-pub(crate) fn quiet(command: &mut Command, surroundings: &Surroundings) -> Result<(), String> {
+pub(crate) fn quiet(command: &mut Command, surroundings: &CommandInput) -> Result<(), String> {
     let input = surroundings.input.as_deref().map(open).transpose()?;
     command
         .stdin(input.map_or_else(Stdio::null, Stdio::from))

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::Arguments;
+use crate::Args;
 
 /// The kind of a program, which determines its command lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Family {
+pub(crate) enum ProgramFamily {
     /// A program with Git's command lines.
     Git,
     /// The program `gix` of Gitoxide.
@@ -18,9 +18,9 @@ pub(crate) enum Family {
 
 /// A program to measure, in one configuration.
 #[derive(Clone, Debug)]
-pub(crate) struct Peer {
+pub(crate) struct BenchPeer {
     pub(crate) name: String,
-    pub(crate) family: Family,
+    pub(crate) family: ProgramFamily,
     pub(crate) is_pronto: bool,
     pub(crate) version: String,
     /// Whether the program differs from the previous one only in the number of checkout workers.
@@ -29,7 +29,7 @@ pub(crate) struct Peer {
     leading: Vec<String>,
 }
 
-impl Peer {
+impl BenchPeer {
     /// Returns the program with its configuration. The arguments of a command are appended to it.
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
@@ -39,7 +39,7 @@ impl Peer {
 }
 
 /// Finds the programs. pronto is the first.
-pub(crate) fn find(arguments: &Arguments) -> Result<Vec<Peer>, String> {
+pub(crate) fn find(arguments: &Args) -> Result<Vec<BenchPeer>, String> {
     let pronto = arguments
         .pronto
         .clone()
@@ -50,7 +50,7 @@ pub(crate) fn find(arguments: &Arguments) -> Result<Vec<Peer>, String> {
             pronto.display()
         )
     })?;
-    let mut peers = vec![peer("pronto", Family::Git, &pronto, &[])?];
+    let mut peers = vec![peer("pronto", ProgramFamily::Git, &pronto, &[])?];
     peers[0].is_pronto = true;
     let mut gits: Vec<PathBuf> = on_path("git").into_iter().collect();
     gits.extend(arguments.git.iter().cloned());
@@ -71,13 +71,13 @@ pub(crate) fn find(arguments: &Arguments) -> Result<Vec<Peer>, String> {
                     vec!["-c", setting.as_str()],
                 ),
             };
-            let mut peer = peer(&name, Family::Git, &path, &leading)?;
+            let mut peer = peer(&name, ProgramFamily::Git, &path, &leading)?;
             peer.differs_in_workers = at > 0;
             peers.push(peer);
         }
     }
     if let Some(gix) = arguments.gix.clone().or_else(|| on_path("gix")) {
-        peers.push(peer("gix", Family::Gix, &gix, &[])?);
+        peers.push(peer("gix", ProgramFamily::Gix, &gix, &[])?);
     }
     peers.extend(jgit());
     peers.retain(|peer| {
@@ -90,21 +90,32 @@ pub(crate) fn find(arguments: &Arguments) -> Result<Vec<Peer>, String> {
 }
 
 /// Returns JGit if `mvn -q -f bench/jgit package` has built it.
-fn jgit() -> Option<Peer> {
+fn jgit() -> Option<BenchPeer> {
     let archive = Path::new("bench/jgit/target/bench-jgit.jar")
         .canonicalize()
         .ok()?;
     let archive = archive.to_string_lossy().into_owned();
-    peer("jgit", Family::Jgit, &on_path("java")?, &["-jar", &archive]).ok()
+    peer(
+        "jgit",
+        ProgramFamily::Jgit,
+        &on_path("java")?,
+        &["-jar", &archive],
+    )
+    .ok()
 }
 
-fn peer(name: &str, family: Family, program: &Path, leading: &[&str]) -> Result<Peer, String> {
+fn peer(
+    name: &str,
+    family: ProgramFamily,
+    program: &Path,
+    leading: &[&str],
+) -> Result<BenchPeer, String> {
     let question: Vec<&str> = match family {
-        Family::Git => vec!["version"],
-        Family::Gix => vec!["--version"],
-        Family::Jgit => leading.iter().copied().chain(["version"]).collect(),
+        ProgramFamily::Git => vec!["version"],
+        ProgramFamily::Gix => vec!["--version"],
+        ProgramFamily::Jgit => leading.iter().copied().chain(["version"]).collect(),
     };
-    Ok(Peer {
+    Ok(BenchPeer {
         name: name.to_owned(),
         family,
         is_pronto: false,

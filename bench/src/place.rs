@@ -6,15 +6,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use slowfs::{Model, Mount};
+use slowfs::{Model, SlowMount};
 
-use crate::Arguments;
-use crate::data::{Repository, git};
+use crate::Args;
+use crate::data::{BenchRepository, git};
 use crate::scenario::settle;
 use crate::volume::{self, Volume};
 
 /// The directories of scenarios.
-pub(crate) struct Place {
+pub(crate) struct ScenarioPaths {
     pub(crate) source: PathBuf,
     pub(crate) older: String,
     pub(crate) newer: String,
@@ -33,8 +33,8 @@ pub(crate) struct Place {
     scratch: PathBuf,
     /// The real directory behind `scratch`; the same directory without a slow file system.
     behind: PathBuf,
-    slow: RefCell<Option<Mount>>,
-    arguments: Arguments,
+    slow: RefCell<Option<SlowMount>>,
+    arguments: Args,
     made: RefCell<Vec<PathBuf>>,
     next: Cell<u32>,
     deleted_at: Cell<Option<Instant>>,
@@ -44,12 +44,12 @@ pub(crate) struct Place {
     volume: Option<Volume>,
 }
 
-impl Place {
+impl ScenarioPaths {
     /// Creates the shared worktrees below `data`.
     pub(crate) fn new(
         data: &Path,
-        repository: &Repository,
-        arguments: &Arguments,
+        repository: &BenchRepository,
+        arguments: &Args,
     ) -> Result<Self, String> {
         let volume = arguments
             .place
@@ -70,7 +70,7 @@ impl Place {
         // A small file system is not emptied before every run.
         let sixth = space.f_blocks * space.f_frsize / 6;
         let waits = !matches!(arguments.place, Some(kind) if kind != volume::Kind::Ext4);
-        let place = Place {
+        let place = ScenarioPaths {
             source: repository.path.clone(),
             older: repository.older.clone(),
             newer: repository.newer.clone(),
@@ -205,7 +205,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ScenarioPaths {
     fn drop(&mut self) {
         drop(self.slow.take());
         if self.volume.take().is_none() {
@@ -215,13 +215,13 @@ impl Drop for Place {
     }
 }
 
-fn mount(behind: &Path, at: &Path, arguments: &Arguments) -> Result<Mount, String> {
+fn mount(behind: &Path, at: &Path, arguments: &Args) -> Result<SlowMount, String> {
     let mut model = Model::default();
     if let Some(delay) = arguments.slow {
         model.delay_metadata(delay);
     }
     model.seek = arguments.seek;
-    Mount::new(behind, at, model)
+    SlowMount::new(behind, at, model)
         .map_err(|error| format!("cannot mount the slow file system: {error}"))
 }
 

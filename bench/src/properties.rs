@@ -2,20 +2,20 @@
 
 use std::path::Path;
 
-use crate::Arguments;
-use crate::data::{Repository, git};
-use crate::peer::Peer;
+use crate::Args;
+use crate::data::{BenchRepository, git};
+use crate::peer::BenchPeer;
 
 /// Named properties of the machine, in the order of printing.
-pub(crate) type Properties = Vec<(String, String)>;
+pub(crate) type MachineProperties = Vec<(String, String)>;
 
 /// Collects the properties of this machine, of the file system of `data`, and of the programs.
 pub(crate) fn collect(
     data: &Path,
-    peers: &[Peer],
-    repository: &Repository,
-    arguments: &Arguments,
-) -> Properties {
+    peers: &[BenchPeer],
+    repository: &BenchRepository,
+    arguments: &Args,
+) -> MachineProperties {
     let mut properties = bench::machine::properties(data);
     let mut add = |name: &str, value: String| properties.push((name.to_owned(), value));
     if let Some(delay) = arguments.slow {

@@ -7,16 +7,16 @@ use serde_json::{Value, json};
 
 use bench::plot::Bar;
 
-use crate::measure::{Measured, Run};
-use crate::properties::Properties;
+use crate::measure::{MeasuredRuns, RunCost};
+use crate::properties::MachineProperties;
 use crate::{scenario, threshold};
 
 /// Writes `NAME.md` and `NAME.json` into `directory`.
 pub(crate) fn write(
     directory: &Path,
     name: &str,
-    properties: &Properties,
-    results: &[Measured],
+    properties: &MachineProperties,
+    results: &[MeasuredRuns],
 ) -> Result<(), String> {
     let save = |extension: &str, text: String| {
         std::fs::create_dir_all(directory)
@@ -30,7 +30,7 @@ pub(crate) fn write(
 
 /// Reads the results of existing scenarios from `NAME.json` in `directory`; empty without such a
 /// file.
-pub(crate) fn read(directory: &Path, name: &str) -> Result<Vec<Measured>, String> {
+pub(crate) fn read(directory: &Path, name: &str) -> Result<Vec<MeasuredRuns>, String> {
     let path = directory.join(format!("{name}.json"));
     let Ok(text) = std::fs::read_to_string(&path) else {
         return Ok(Vec::new());
@@ -41,12 +41,12 @@ pub(crate) fn read(directory: &Path, name: &str) -> Result<Vec<Measured>, String
     Ok(results.into_iter().flatten().filter_map(measured).collect())
 }
 
-fn measured(value: &Value) -> Option<Measured> {
+fn measured(value: &Value) -> Option<MeasuredRuns> {
     let named = value["scenario"].as_str()?;
     let scenario = scenario::ALL.iter().find(|known| known.name == named)?;
     let peer = value["peer"].as_str()?.to_owned();
     let run = |run: &Value| {
-        Some(Run {
+        Some(RunCost {
             wall_seconds: run["wall_seconds"].as_f64()?,
             cpu_seconds: run["cpu_seconds"].as_f64()?,
             peak_bytes: run["peak_bytes"].as_u64()?,
@@ -58,7 +58,7 @@ fn measured(value: &Value) -> Option<Measured> {
         let count = |(name, count): (&String, &Value)| Some((name.clone(), count.as_u64()?));
         calls.iter().filter_map(count).collect()
     });
-    Some(Measured {
+    Some(MeasuredRuns {
         scenario: scenario.name,
         what: scenario.what,
         is_pronto: peer == "pronto",
@@ -70,7 +70,7 @@ fn measured(value: &Value) -> Option<Measured> {
 }
 
 /// Formats the properties of the machine, then a table for each scenario.
-pub(crate) fn table(properties: &Properties, results: &[Measured]) -> String {
+pub(crate) fn table(properties: &MachineProperties, results: &[MeasuredRuns]) -> String {
     let mut text = String::new();
     for (name, value) in properties {
         let _ = writeln!(text, "- {name}: {value}");
@@ -84,7 +84,7 @@ pub(crate) fn table(properties: &Properties, results: &[Measured]) -> String {
     text
 }
 
-fn scenario_table(group: &[Measured], text: &mut String) {
+fn scenario_table(group: &[MeasuredRuns], text: &mut String) {
     let _ = writeln!(text, "\n### {}: {}\n", group[0].scenario, group[0].what);
     text.push_str(
         "| peer | wall s (min–max) | pronto / peer | CPU s | peak MiB | anonymous MiB | system calls | metadata calls, slow |\n\
@@ -100,11 +100,11 @@ fn scenario_table(group: &[Measured], text: &mut String) {
     }
 }
 
-fn row(measured: &Measured, ours: Option<f64>, text: &mut String) {
+fn row(measured: &MeasuredRuns, ours: Option<f64>, text: &mut String) {
     let Some((least, median, most)) = measured.spread(|run| run.wall_seconds) else {
         return;
     };
-    let of = |figure: fn(&Run) -> f64| measured.spread(figure).unwrap_or_default().1;
+    let of = |figure: fn(&RunCost) -> f64| measured.spread(figure).unwrap_or_default().1;
     let ratio = ours.map_or(String::new(), |ours| format!("{:.2}", ours / median));
     let cpu = of(|run| run.cpu_seconds);
     let peak = of(|run| run.peak_bytes as f64) / MEBIBYTE;
@@ -129,7 +129,7 @@ fn row(measured: &Measured, ours: Option<f64>, text: &mut String) {
 
 const MEBIBYTE: f64 = 1024.0 * 1024.0;
 
-fn document(properties: &Properties, results: &[Measured]) -> Value {
+fn document(properties: &MachineProperties, results: &[MeasuredRuns]) -> Value {
     let properties: serde_json::Map<String, Value> = properties
         .iter()
         .map(|(name, value)| (name.clone(), json!(value)))
@@ -163,7 +163,7 @@ fn document(properties: &Properties, results: &[Measured]) -> Value {
 }
 
 /// Draws the wall times of each scenario into `NAME-SCENARIO.svg` in `directory`.
-pub(crate) fn plot(directory: &Path, name: &str, results: &[Measured]) -> Result<(), String> {
+pub(crate) fn plot(directory: &Path, name: &str, results: &[MeasuredRuns]) -> Result<(), String> {
     let threshold = threshold::bars(results);
     if !threshold.is_empty() {
         let path = directory.join(format!("{name}-threshold.svg"));
@@ -171,7 +171,7 @@ pub(crate) fn plot(directory: &Path, name: &str, results: &[Measured]) -> Result
         bench::plot::write(&path, title, &threshold)?;
     }
     let drawn = results.iter().filter(|one| !one.runs.is_empty());
-    let drawn: Vec<&Measured> = drawn.filter(|one| !threshold::is_one(one)).collect();
+    let drawn: Vec<&MeasuredRuns> = drawn.filter(|one| !threshold::is_one(one)).collect();
     for group in drawn.chunk_by(|a, b| a.scenario == b.scenario) {
         let path = directory.join(format!("{name}-{}.svg", group[0].scenario));
         let title = format!("{}: {}, wall seconds", group[0].scenario, group[0].what);

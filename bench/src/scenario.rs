@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::data::git;
-use crate::peer::{Family, Peer};
-use crate::place::Place;
+use crate::peer::{BenchPeer, ProgramFamily};
+use crate::place::ScenarioPaths;
 use crate::threshold;
 
 /// A command that users wait for.
-pub(crate) struct Scenario {
+pub(crate) struct BenchScenario {
     pub(crate) name: &'static str,
     pub(crate) what: &'static str,
     /// Whether the command writes much. If so, dirty pages are written back before each run.
@@ -20,15 +20,15 @@ pub(crate) struct Scenario {
     /// The number of times that the command runs for one figure.
     pub(crate) repeat: u32,
     /// Prepares the state before the command, without being measured. The path is unused.
-    pub(crate) prepare: fn(&Place, &Path) -> Result<(), String>,
+    pub(crate) prepare: fn(&ScenarioPaths, &Path) -> Result<(), String>,
     /// Returns the command to measure, or `None` if the program does not support the scenario.
-    pub(crate) command: fn(&Peer, &Place, &Path) -> Option<Command>,
+    pub(crate) command: fn(&BenchPeer, &ScenarioPaths, &Path) -> Option<Command>,
     /// The file for the standard input of the command.
-    pub(crate) input: fn(&Place) -> Option<PathBuf>,
+    pub(crate) input: fn(&ScenarioPaths) -> Option<PathBuf>,
 }
 
 /// The default for scenarios that only read and need no preparation.
-pub(crate) const READING: Scenario = Scenario {
+pub(crate) const READING: BenchScenario = BenchScenario {
     name: "",
     what: "",
     writes: false,
@@ -40,30 +40,30 @@ pub(crate) const READING: Scenario = Scenario {
 };
 
 /// Returns all scenarios in the order of running.
-pub(crate) const ALL: &[Scenario] = &[
-    Scenario {
+pub(crate) const ALL: &[BenchScenario] = &[
+    BenchScenario {
         name: "version",
         what: "what starting the program costs",
         repeat: 200,
         command: |peer, _, _| {
-            (peer.family == Family::Git).then(|| with(peer.command(), &["version"]))
+            (peer.family == ProgramFamily::Git).then(|| with(peer.command(), &["version"]))
         },
         ..READING
     },
-    Scenario {
+    BenchScenario {
         name: "status-tiny",
         what: "status in a repository of one file",
         repeat: 200,
         command: |peer, place, _| {
             // The start of a Java virtual machine takes much longer than this command, so JGit is
             // not measured here.
-            let mut command = (peer.family != Family::Jgit).then(|| status(peer, &[]))?;
+            let mut command = (peer.family != ProgramFamily::Jgit).then(|| status(peer, &[]))?;
             command.current_dir(&place.tiny);
             Some(command)
         },
         ..READING
     },
-    Scenario {
+    BenchScenario {
         name: "clone",
         what: "clone over file:// with a checkout",
         writes: true,
@@ -71,14 +71,14 @@ pub(crate) const ALL: &[Scenario] = &[
         command: |peer, place, fresh| Some(clone(peer, place, fresh, &["-q"])),
         ..READING
     },
-    Scenario {
+    BenchScenario {
         name: "clone-bare",
         what: "clone --bare over file://: receiving and indexing the pack",
         writes: true,
         command: |peer, place, fresh| Some(clone(peer, place, fresh, &["-q", "--bare"])),
         ..READING
     },
-    Scenario {
+    BenchScenario {
         name: "index-pack",
         what: "index-pack of the largest pack into an empty repository",
         writes: true,
@@ -90,7 +90,7 @@ pub(crate) const ALL: &[Scenario] = &[
         input: |place| Some(place.pack.clone()),
         ..READING
     },
-    Scenario {
+    BenchScenario {
         name: "checkout",
         what: "checkout of the newer commit into an empty worktree",
         writes: true,
@@ -107,7 +107,7 @@ pub(crate) const ALL: &[Scenario] = &[
         },
         ..READING
     },
-    Scenario {
+    BenchScenario {
         name: "switch",
         what: "checkout of the older commit where the newer one was",
         writes: true,
@@ -127,7 +127,7 @@ pub(crate) const ALL: &[Scenario] = &[
         },
         ..READING
     },
-    Scenario {
+    BenchScenario {
         name: "status",
         what: "status, everything cached",
         repeat: 5,
@@ -139,34 +139,34 @@ pub(crate) const ALL: &[Scenario] = &[
         },
         ..READING
     },
-    Scenario {
+    BenchScenario {
         name: "status-uno",
         what: "status without untracked files",
         repeat: 5,
         prepare: settled_newer,
         command: |peer, place, _| {
-            let mut command = (peer.family == Family::Git).then(|| peer.command())?;
+            let mut command = (peer.family == ProgramFamily::Git).then(|| peer.command())?;
             command.args(["status", "--porcelain", "-uno"]);
             command.current_dir(&place.worktree);
             Some(command)
         },
         ..READING
     },
-    Scenario {
+    BenchScenario {
         name: "batch-check",
         what: "cat-file --batch-check of all objects, in the order of the packs",
         command: |peer, place, _| cat_file(peer, place, "--batch-check"),
         input: |place| Some(place.ids.clone()),
         ..READING
     },
-    Scenario {
+    BenchScenario {
         name: "batch-check-random",
         what: "cat-file --batch-check of all objects, in random order",
         command: |peer, place, _| cat_file(peer, place, "--batch-check"),
         input: |place| Some(place.shuffled_ids.clone()),
         ..READING
     },
-    Scenario {
+    BenchScenario {
         name: "batch",
         what: "cat-file --batch of all objects, in the order of the packs",
         command: |peer, place, _| cat_file(peer, place, "--batch"),
@@ -201,11 +201,11 @@ pub(crate) const THRESHOLDS: [&str; 11] = [
     "threshold-2000",
 ];
 
-fn nothing(_place: &Place, _fresh: &Path) -> Result<(), String> {
+fn nothing(_place: &ScenarioPaths, _fresh: &Path) -> Result<(), String> {
     Ok(())
 }
 
-fn settled_newer(place: &Place, _fresh: &Path) -> Result<(), String> {
+fn settled_newer(place: &ScenarioPaths, _fresh: &Path) -> Result<(), String> {
     if git(&place.worktree, &["rev-parse", "HEAD"])? != place.newer {
         let newer = ["checkout", "-q", "-f", "--detach", &place.newer];
         git(&place.worktree, &newer)?;
@@ -226,14 +226,14 @@ fn with(mut command: Command, arguments: &[&str]) -> Command {
     command
 }
 
-fn clone(peer: &Peer, place: &Place, fresh: &Path, options: &[&str]) -> Command {
+fn clone(peer: &BenchPeer, place: &ScenarioPaths, fresh: &Path, options: &[&str]) -> Command {
     let mut command = peer.command();
     match peer.family {
-        Family::Git => command.arg("clone").args(options),
-        Family::Gix => command
+        ProgramFamily::Git => command.arg("clone").args(options),
+        ProgramFamily::Gix => command
             .arg("clone")
             .args(options.iter().filter(|&&option| option != "-q")),
-        Family::Jgit => command.arg(if options.contains(&"--bare") {
+        ProgramFamily::Jgit => command.arg(if options.contains(&"--bare") {
             "clone-bare"
         } else {
             "clone"
@@ -243,41 +243,41 @@ fn clone(peer: &Peer, place: &Place, fresh: &Path, options: &[&str]) -> Command 
     command
 }
 
-fn index_pack(peer: &Peer, place: &Place, fresh: &Path) -> Option<Command> {
+fn index_pack(peer: &BenchPeer, place: &ScenarioPaths, fresh: &Path) -> Option<Command> {
     let mut command = peer.command();
     command.current_dir(fresh);
     match peer.family {
-        Family::Git => command.args(["index-pack", "--stdin"]),
-        Family::Gix => command
+        ProgramFamily::Git => command.args(["index-pack", "--stdin"]),
+        ProgramFamily::Gix => command
             .args(["free", "pack", "index", "create", "--pack-path"])
             .arg(&place.pack)
             .arg(fresh.join("objects/pack")),
-        Family::Jgit => command.arg("index-pack"),
+        ProgramFamily::Jgit => command.arg("index-pack"),
     };
     Some(command)
 }
 
-fn checkout(peer: &Peer, commit: &str) -> Option<Command> {
+fn checkout(peer: &BenchPeer, commit: &str) -> Option<Command> {
     match peer.family {
-        Family::Git => Some(with(
+        ProgramFamily::Git => Some(with(
             peer.command(),
             &["checkout", "-q", "--detach", commit],
         )),
-        Family::Jgit => Some(with(peer.command(), &["checkout", commit])),
-        Family::Gix => None,
+        ProgramFamily::Jgit => Some(with(peer.command(), &["checkout", commit])),
+        ProgramFamily::Gix => None,
     }
 }
 
-fn status(peer: &Peer, options: &[&str]) -> Command {
+fn status(peer: &BenchPeer, options: &[&str]) -> Command {
     let mut command = with(peer.command(), &["status"]);
-    if peer.family == Family::Git {
+    if peer.family == ProgramFamily::Git {
         command.args(options);
     }
     command
 }
 
-fn cat_file(peer: &Peer, place: &Place, how: &str) -> Option<Command> {
-    let mut command = (peer.family == Family::Git).then(|| peer.command())?;
+fn cat_file(peer: &BenchPeer, place: &ScenarioPaths, how: &str) -> Option<Command> {
+    let mut command = (peer.family == ProgramFamily::Git).then(|| peer.command())?;
     command.args(["cat-file", how]).current_dir(&place.source);
     Some(command)
 }

@@ -4,11 +4,11 @@
 
 use std::time::Duration;
 
-use crate::Arguments;
+use crate::Args;
 use crate::volume::Kind;
 
 /// A part of the series, which is one table.
-struct Part {
+struct BenchTable {
     name: &'static str,
     place: Option<Kind>,
     slow_microseconds: u64,
@@ -27,7 +27,7 @@ enum Sort {
     Far,
 }
 
-const NEAR: Part = Part {
+const NEAR: BenchTable = BenchTable {
     name: "",
     place: None,
     slow_microseconds: 0,
@@ -36,8 +36,8 @@ const NEAR: Part = Part {
     sort: Sort::Checkouts,
 };
 
-const fn near(name: &'static str, place: Kind, cold: bool, sort: Sort) -> Part {
-    Part {
+const fn near(name: &'static str, place: Kind, cold: bool, sort: Sort) -> BenchTable {
+    BenchTable {
         name,
         place: Some(place),
         cold,
@@ -46,8 +46,8 @@ const fn near(name: &'static str, place: Kind, cold: bool, sort: Sort) -> Part {
     }
 }
 
-const fn far(name: &'static str, slow_microseconds: u64, seek_microseconds: u64) -> Part {
-    Part {
+const fn far(name: &'static str, slow_microseconds: u64, seek_microseconds: u64) -> BenchTable {
+    BenchTable {
         name,
         slow_microseconds,
         seek_microseconds,
@@ -57,7 +57,7 @@ const fn far(name: &'static str, slow_microseconds: u64, seek_microseconds: u64)
 }
 
 /// All parts, the most important ones first.
-const PARTS: [Part; 14] = [
+const PARTS: [BenchTable; 14] = [
     near("tmpfs", Kind::Tmpfs, false, Sort::Checkouts),
     far("slow-1ms", 1000, 0),
     near("ext4", Kind::Ext4, false, Sort::Checkouts),
@@ -75,8 +75,8 @@ const PARTS: [Part; 14] = [
 ];
 
 /// Returns the arguments of each part that `arguments` select, in order.
-pub(crate) fn parts(arguments: &Arguments) -> Vec<Arguments> {
-    let wanted = |part: &&Part| {
+pub(crate) fn parts(arguments: &Args) -> Vec<Args> {
+    let wanted = |part: &&BenchTable| {
         arguments.part.is_empty() || arguments.part.iter().any(|name| name == part.name)
     };
     PARTS
@@ -91,9 +91,9 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     PARTS.iter().map(|part| part.name)
 }
 
-fn arguments_of(part: &Part, given: &Arguments) -> Arguments {
+fn arguments_of(part: &BenchTable, given: &Args) -> Args {
     let microseconds = |count: u64| (count > 0).then(|| Duration::from_micros(count));
-    let mut arguments = Arguments {
+    let mut arguments = Args {
         name: Some(format!("report-000-{}", part.name)),
         place: part.place,
         slow: microseconds(part.slow_microseconds),

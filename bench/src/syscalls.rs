@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-use crate::measure::{Surroundings, quiet};
+use crate::measure::{CommandInput, quiet};
 
 /// Runs `inner` under strace and returns the counts.
 pub(crate) fn count(
     inner: &Command,
-    surroundings: &Surroundings,
+    surroundings: &CommandInput,
     scratch: &Path,
 ) -> Result<BTreeMap<String, u64>, String> {
     let log = scratch.join("strace");

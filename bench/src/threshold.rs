@@ -8,15 +8,15 @@ use std::fmt::Write as _;
 
 use bench::plot::Bar;
 
-use crate::data::{Random, git};
-use crate::measure::Measured;
-use crate::peer::{Family, Peer};
-use crate::place::Place;
-use crate::scenario::{READING, Scenario};
+use crate::data::{Xorshift, git};
+use crate::measure::MeasuredRuns;
+use crate::peer::{BenchPeer, ProgramFamily};
+use crate::place::ScenarioPaths;
+use crate::scenario::{BenchScenario, READING};
 
 /// The scenario with `FILES` missing files.
-pub(crate) const fn of<const FILES: u32>(name: &'static str) -> Scenario {
-    Scenario {
+pub(crate) const fn of<const FILES: u32>(name: &'static str) -> BenchScenario {
+    BenchScenario {
         name,
         what: "checkout -f where so many files are missing",
         checks_out: true,
@@ -28,7 +28,7 @@ pub(crate) const fn of<const FILES: u32>(name: &'static str) -> Scenario {
 
 /// Removes files. A number always selects the same files, which include those of each smaller
 /// number. Thus the files that were written last, whose entries are racily clean, are missing.
-fn remove<const FILES: u32>(place: &Place, _fresh: &Path) -> Result<(), String> {
+fn remove<const FILES: u32>(place: &ScenarioPaths, _fresh: &Path) -> Result<(), String> {
     let worktree = place.volume_worktree()?;
     let listed = worktree.join(".git/shuffled-files");
     if !listed.exists() {
@@ -38,7 +38,7 @@ fn remove<const FILES: u32>(place: &Place, _fresh: &Path) -> Result<(), String> 
             .filter_map(|line| Some(line.split_once('\t')?.1))
             .filter(|path| !path.starts_with('"'))
             .collect();
-        let mut random = Random::new(1);
+        let mut random = Xorshift::new(1);
         for at in (1..paths.len()).rev() {
             paths.swap(at, random.below(at as u64 + 1) as usize);
         }
@@ -52,8 +52,8 @@ fn remove<const FILES: u32>(place: &Place, _fresh: &Path) -> Result<(), String> 
     Ok(())
 }
 
-fn restore(peer: &Peer, place: &Place) -> Option<std::process::Command> {
-    let mut command = (peer.family == Family::Git).then(|| peer.command())?;
+fn restore(peer: &BenchPeer, place: &ScenarioPaths) -> Option<std::process::Command> {
+    let mut command = (peer.family == ProgramFamily::Git).then(|| peer.command())?;
     if !peer.is_pronto {
         // Parallel checkout starts with the first file.
         command.args(["-c", "checkout.thresholdForParallelism=1"]);
@@ -66,15 +66,15 @@ fn restore(peer: &Peer, place: &Place) -> Option<std::process::Command> {
 const PREFIX: &str = "threshold-";
 
 /// Returns whether the result belongs to a scenario of this module.
-pub(crate) fn is_one(measured: &Measured) -> bool {
+pub(crate) fn is_one(measured: &MeasuredRuns) -> bool {
     measured.scenario.starts_with(PREFIX)
 }
 
 /// Formats the table of report 000 for all numbers of files; empty if no number was measured.
-pub(crate) fn table(results: &[Measured]) -> String {
-    let measured: Vec<&Measured> = results.iter().filter(|one| is_one(one)).collect();
+pub(crate) fn table(results: &[MeasuredRuns]) -> String {
+    let measured: Vec<&MeasuredRuns> = results.iter().filter(|one| is_one(one)).collect();
     let mut text = String::new();
-    let rows: Vec<&[&Measured]> = measured
+    let rows: Vec<&[&MeasuredRuns]> = measured
         .chunk_by(|one, other| one.scenario == other.scenario)
         .collect();
     let Some(first) = rows.first() else {
@@ -110,11 +110,11 @@ pub(crate) fn table(results: &[Measured]) -> String {
     text
 }
 
-type Spread = (f64, f64, f64);
+type FigureSpread = (f64, f64, f64);
 
 /// Returns the figures of pronto and of the fastest git, with the name of that git.
-fn best<'a>(row: &[&'a Measured]) -> Option<(Spread, Spread, &'a str)> {
-    let seconds = |one: &Measured| one.spread(|run| run.wall_seconds);
+fn best<'a>(row: &[&'a MeasuredRuns]) -> Option<(FigureSpread, FigureSpread, &'a str)> {
+    let seconds = |one: &MeasuredRuns| one.spread(|run| run.wall_seconds);
     let ours = row.iter().find(|one| one.is_pronto)?;
     let gits = row.iter().filter(|one| one.peer.starts_with("git"));
     let gits = gits.filter_map(|one| Some((seconds(one)?, one.peer.as_str())));
@@ -123,8 +123,8 @@ fn best<'a>(row: &[&'a Measured]) -> Option<(Spread, Spread, &'a str)> {
 }
 
 /// Returns the figures of pronto and of the fastest git for each number of files.
-pub(crate) fn bars(results: &[Measured]) -> Vec<Bar> {
-    let measured: Vec<&Measured> = results.iter().filter(|one| is_one(one)).collect();
+pub(crate) fn bars(results: &[MeasuredRuns]) -> Vec<Bar> {
+    let measured: Vec<&MeasuredRuns> = results.iter().filter(|one| is_one(one)).collect();
     let rows = measured.chunk_by(|one, other| one.scenario == other.scenario);
     let bars = rows.filter_map(|row| {
         let files = row[0].scenario.trim_start_matches(PREFIX);

@@ -3,10 +3,10 @@
 
 use std::sync::OnceLock;
 
-use pronto::archive::Arguments;
+use pronto::archive::ArchiveArguments;
 use pronto::bstr::ByteSlice;
 use pronto::init::Options as InitOptions;
-use pronto::upload_archive::{Options, Streams, serve};
+use pronto::upload_archive::{ArchiveStreams, Options, serve};
 use pronto::{Environment, Repository};
 use pronto_io::watch::Watch;
 use pronto_wire::archive::{MOST_ARGUMENTS, read_arguments};
@@ -35,9 +35,9 @@ pub(crate) fn run(data: &[u8]) {
     if let Ok(arguments) = read_arguments(&mut PacketReader::new(data)) {
         assert!(arguments.len() <= MOST_ARGUMENTS);
     }
-    let _ = Arguments::parse(data.lines().map(|line| line.as_bstr()));
+    let _ = ArchiveArguments::parse(data.lines().map(|line| line.as_bstr()));
     let (mut input, mut output) = (data, Vec::new());
-    let streams = Streams {
+    let streams = ArchiveStreams {
         input: &mut input,
         output: &mut output,
     };

@@ -1,12 +1,12 @@
 //! Fuzzes an attributes file, and a path after its first NUL to which the attributes are applied.
 
 use bstr::{BStr, ByteSlice};
-use pronto_worktree::attributes::{Attributes, Files, Source};
+use pronto_worktree::attributes::{Attributes, Files, ReadAttributes};
 
 /// A source with the same attributes file in every directory.
 struct Everywhere(Vec<u8>);
 
-impl Source for Everywhere {
+impl ReadAttributes for Everywhere {
     fn read(&self, _directory: &BStr) -> Result<Option<Vec<u8>>, pronto_worktree::Error> {
         Ok(Some(self.0.clone()))
     }

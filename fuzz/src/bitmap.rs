@@ -3,16 +3,16 @@
 use std::path::Path;
 
 use pronto_hash::Kind;
-use pronto_io::view::View;
-use pronto_pack::bitmap::Bitmaps;
+use pronto_io::view::FileView;
+use pronto_pack::bitmap::BitmapFile;
 use pronto_pack::idx::IndexPosition;
 
 /// The number of objects in the pack of the bitmaps.
 const OBJECTS: u32 = 200;
 
 pub(crate) fn run(data: &[u8]) {
-    let view = View::from_bytes(data.to_vec());
-    let Ok(bitmaps) = Bitmaps::from_view(view, Path::new("fuzzed"), Kind::Sha1, OBJECTS) else {
+    let view = FileView::from_bytes(data.to_vec());
+    let Ok(bitmaps) = BitmapFile::from_view(view, Path::new("fuzzed"), Kind::Sha1, OBJECTS) else {
         return;
     };
     for position in (0..OBJECTS).map(IndexPosition) {

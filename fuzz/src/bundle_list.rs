@@ -1,14 +1,14 @@
 //! Fuzzes bundle lists, from files and from responses of servers.
 
 use pronto::bstr::{BStr, BString, ByteSlice};
-use pronto::bundle_uri::List;
+use pronto::bundle_uri::BundleList;
 
 pub(crate) fn run(data: &[u8]) {
     let (base, text) = data.split_at(data.find_byte(b'\n').unwrap_or(0));
     let lines: Vec<BString> = text.lines().map(BString::from).collect();
     for list in [
-        List::parse(text, base.as_bstr()),
-        List::parse_lines(&lines, base.as_bstr()),
+        BundleList::parse(text, base.as_bstr()),
+        BundleList::parse_lines(&lines, base.as_bstr()),
     ] {
         let Ok(list) = list else {
             continue;

@@ -1,6 +1,6 @@
 //! Fuzzes two compressed bitmaps: reads them, combines them, and reads the result.
 
-use pronto_io::ewah::{Builder, Ewah};
+use pronto_io::ewah::{BitmapBuilder, Ewah};
 
 /// The largest number of bits.
 const BITS: u64 = 1 << 16;
@@ -16,7 +16,7 @@ pub(crate) fn run(data: &[u8]) {
     let mut words = vec![0; (BITS / 64) as usize];
     one.xor_into(&mut words);
     two.xor_into(&mut words);
-    let mut combined = Builder::new();
+    let mut combined = BitmapBuilder::new();
     assert!(one.xor(&two, &mut combined, usize::MAX));
     let mut bytes = Vec::new();
     combined.write((combined.len() * 64) as u32, &mut bytes);

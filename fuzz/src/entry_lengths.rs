@@ -10,7 +10,7 @@ use pronto_index::Index;
 const ENTRIES: u32 = 4096;
 
 /// An index, and the file beside it.
-struct Made {
+struct FuzzIndex {
     index: PathBuf,
     kept: Vec<u8>,
 }
@@ -19,8 +19,8 @@ fn beside(index: &Path) -> PathBuf {
     index.with_file_name("index.pronto")
 }
 
-fn made() -> &'static Made {
-    static MADE: OnceLock<Made> = OnceLock::new();
+fn made() -> &'static FuzzIndex {
+    static MADE: OnceLock<FuzzIndex> = OnceLock::new();
     MADE.get_or_init(|| {
         let directory = std::env::temp_dir().join(format!("lengths-{}", std::process::id()));
         std::fs::create_dir_all(&directory).expect("a directory");
@@ -41,12 +41,12 @@ fn made() -> &'static Made {
             .expect("it is sound")
             .keep_lengths();
         let kept = std::fs::read(beside(&index)).expect("it is kept");
-        Made { index, kept }
+        FuzzIndex { index, kept }
     })
 }
 
 pub(crate) fn run(data: &[u8]) {
-    let Made { index, kept } = made();
+    let FuzzIndex { index, kept } = made();
     let mut bytes = kept.clone();
     let from = bytes.len() - 4 - ENTRIES as usize;
     for (at, byte) in data.iter().take(ENTRIES as usize).enumerate() {

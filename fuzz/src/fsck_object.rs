@@ -1,14 +1,14 @@
 //! Fuzzes an object of any type, checked as by `git fsck`. The first byte selects the type.
 
 use gix_object::Kind as ObjectKind;
-use pronto::fsck::{Inspector, Levels, Scope};
+use pronto::fsck::{FsckInspector, InspectionScope, Levels};
 use pronto_hash::{Kind, ObjectId};
-use pronto_pack::indexer::{Contents, Inspect};
+use pronto_pack::indexer::{IndexedObjects, Inspect};
 
 /// A pack in which every object is the same blob.
-struct Only<'a>(&'a [u8]);
+struct ObjectPack<'a>(&'a [u8]);
 
-impl Contents for Only<'_> {
+impl IndexedObjects for ObjectPack<'_> {
     fn kind(&self, _id: &pronto_hash::oid) -> Option<ObjectKind> {
         Some(ObjectKind::Blob)
     }
@@ -29,12 +29,12 @@ pub(crate) fn run(data: &[u8]) {
         return;
     };
     let levels = Levels::default();
-    let scope = Scope {
+    let scope = InspectionScope {
         objects: true,
         links: true,
-        ..Scope::default()
+        ..InspectionScope::default()
     };
-    let inspector = Inspector::new(Kind::Sha1, &levels, scope);
+    let inspector = FsckInspector::new(Kind::Sha1, &levels, scope);
     let id = ObjectId::null(Kind::Sha1);
     let kind = match first % 4 {
         0 => ObjectKind::Commit,
@@ -45,10 +45,10 @@ pub(crate) fn run(data: &[u8]) {
             let mut tree = b"100644 .gitattributes\0aaaaaaaaaaaaaaaaaaaa".to_vec();
             tree.extend_from_slice(b"100644 .gitmodules\0bbbbbbbbbbbbbbbbbbbb");
             let _ = inspector.object(ObjectKind::Tree, &id, &tree);
-            let _ = inspector.complete(&Only(content));
+            let _ = inspector.complete(&ObjectPack(content));
             return;
         }
     };
     let _ = inspector.object(kind, &id, content);
-    let _ = inspector.complete(&Only(content));
+    let _ = inspector.complete(&ObjectPack(content));
 }

@@ -1,14 +1,14 @@
 //! Fuzzes the index extension of a file system monitor (`FSMN`), in an index with some entries.
 
 use pronto_hash::{Kind, ObjectId};
-use pronto_index::{Edit, Entry, Flags, Index, Stat, Writer, mode};
+use pronto_index::{Entry, Flags, Index, IndexEdit, Stat, Writer, mode};
 use std::sync::LazyLock;
 
 const ENTRIES: usize = 130;
 
 static INDEX: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let empty = Index::empty(Kind::Sha1);
-    let mut edit = Edit::new(&empty);
+    let mut edit = IndexEdit::new(&empty);
     for number in 0..ENTRIES {
         edit.set(Entry {
             path: format!("file{number}").into(),
@@ -32,17 +32,17 @@ pub(crate) fn run(data: &[u8]) {
     bytes.extend_from_slice(data);
     bytes.extend_from_slice(&[0; 20]);
     let index = Index::from_bytes(bytes, Kind::Sha1).expect("extensions are not parsed");
-    let Ok(Some(told)) = index.fsmonitor() else {
+    let Ok(Some(fsmonitor)) = index.fsmonitor() else {
         return;
     };
-    assert!(told.dirty.iter().all(|at| at < ENTRIES));
-    let mut edit = Edit::new(&index);
-    edit.set_fsmonitor(Some(&told));
+    assert!(fsmonitor.dirty.iter().all(|at| at < ENTRIES));
+    let mut edit = IndexEdit::new(&index);
+    edit.set_fsmonitor(Some(&fsmonitor));
     let bytes = Writer::default()
         .encode(&edit.content())
         .expect("it is sound");
     let index = Index::from_bytes(bytes, Kind::Sha1).expect("it was encoded");
     let again = index.fsmonitor().expect("sound").expect("it is there");
-    assert_eq!(again.token, told.token);
-    assert!(again.dirty.iter().eq(told.dirty.iter()));
+    assert_eq!(again.token, fsmonitor.token);
+    assert!(again.dirty.iter().eq(fsmonitor.dirty.iter()));
 }

@@ -1,15 +1,15 @@
 //! Fuzzes `.gitmodules` as `git status` reads it and as `git fsck` checks it.
 
 use gix_object::Kind as ObjectKind;
-use pronto::fsck::{Inspector, Levels, Scope};
+use pronto::fsck::{FsckInspector, InspectionScope, Levels};
 use pronto::gitmodules::{Gitmodules, is_safe_name};
 use pronto_hash::{Kind, ObjectId};
-use pronto_pack::indexer::{Contents, Inspect};
+use pronto_pack::indexer::{IndexedObjects, Inspect};
 
 /// A pack in which every object is the same blob.
-struct Only<'a>(&'a [u8]);
+struct GitmodulesPack<'a>(&'a [u8]);
 
-impl Contents for Only<'_> {
+impl IndexedObjects for GitmodulesPack<'_> {
     fn kind(&self, _id: &pronto_hash::oid) -> Option<ObjectKind> {
         Some(ObjectKind::Blob)
     }
@@ -35,13 +35,13 @@ pub(crate) fn run(content: &[u8]) {
         }
     }
     let levels = Levels::default();
-    let scope = Scope {
+    let scope = InspectionScope {
         objects: true,
         links: true,
-        ..Scope::default()
+        ..InspectionScope::default()
     };
-    let inspector = Inspector::new(Kind::Sha1, &levels, scope);
+    let inspector = FsckInspector::new(Kind::Sha1, &levels, scope);
     let tree = b"100644 .gitmodules\0bbbbbbbbbbbbbbbbbbbb";
     let _ = inspector.object(ObjectKind::Tree, &ObjectId::null(Kind::Sha1), tree);
-    let _ = inspector.complete(&Only(content));
+    let _ = inspector.complete(&GitmodulesPack(content));
 }

@@ -1,7 +1,7 @@
 //! Fuzzes the first message of a server, line by line. An empty line stands for a flush packet.
 
 use bstr::ByteSlice;
-use pronto_wire::advertisement::{GreetingParser, Version};
+use pronto_wire::advertisement::{GreetingParser, ProtocolVersion};
 use pronto_wire::pktline::Packet;
 
 pub(crate) fn run(data: &[u8]) {
@@ -18,7 +18,7 @@ pub(crate) fn run(data: &[u8]) {
             Ok(None) => {}
             Ok(Some(greeting)) => {
                 assert!(greeting.refs.len() + greeting.shallow.len() < lines);
-                assert!(greeting.version != Version::V2 || greeting.refs.is_empty());
+                assert!(greeting.version != ProtocolVersion::V2 || greeting.refs.is_empty());
                 assert!(greeting.refs.iter().all(|found| found.id.is_some()));
                 return;
             }

@@ -1,7 +1,7 @@
 //! Fuzzes an ignore file, and a path after its first NUL that is matched against it.
 
 use bstr::{BStr, ByteSlice};
-use pronto_worktree::ignore::{Patterns, Stack};
+use pronto_worktree::ignore::{IgnoreStack, Patterns};
 
 pub(crate) fn run(data: &[u8]) {
     let (content, path) = data.split_once_str(b"\0").unwrap_or((data, b"a/b/c.o"));
@@ -13,7 +13,7 @@ pub(crate) fn run(data: &[u8]) {
     patterns.add_file("exclude".into(), content.to_vec());
     patterns.add_pattern(path);
     let read = |directory: &BStr| (directory.len() < 8).then(|| content.to_vec());
-    let mut stack = Stack::new(&patterns, Some(&read));
+    let mut stack = IgnoreStack::new(&patterns, Some(&read));
     let path = path.as_bstr();
     let end = path.rfind_byte(b'/').unwrap_or(0);
     stack.enter(path[..end].as_bstr());

@@ -56,14 +56,14 @@ mod upload_request;
 mod url_origin;
 
 /// A function that takes untrusted bytes.
-pub type Target = fn(&[u8]);
+pub type FuzzTarget = fn(&[u8]);
 
 /// Defines [`TARGETS`], and a function for each target. A program calls one function by its name,
 /// so that the linker omits the code of the other targets.
 macro_rules! targets {
     ($($name:ident,)*) => {
         /// All targets by name, sorted.
-        pub const TARGETS: &[(&str, Target)] = &[$((stringify!($name), $name),)*];
+        pub const TARGETS: &[(&str, FuzzTarget)] = &[$((stringify!($name), $name),)*];
 
         $(
             #[doc = concat!("Runs the target `", stringify!($name), "`.\n\n# Panics\nIf the parser breaks a promise.")]

@@ -1,9 +1,9 @@
 //! Fuzzes file system events, as a monitor reads them.
 
-use pronto_monitor::watch::events::{Events, join, split};
+use pronto_monitor::watch::events::{EventIter, join, split};
 
 pub(crate) fn run(data: &[u8]) {
-    let mut events = Events::new(data);
+    let mut events = EventIter::new(data);
     for event in events.by_ref().take_while(Result::is_ok).flatten() {
         assert!(!event.name.is_empty() && !event.name.contains(&0));
         let parts = split(event.place).expect("a place has both");

@@ -4,13 +4,13 @@
 use std::path::Path;
 
 use pronto_hash::{Kind, ObjectId};
-use pronto_io::view::View;
+use pronto_io::view::FileView;
 use pronto_pack::idx::IndexPosition;
 use pronto_pack::midx::{MultiIndex, chain};
 
 pub(crate) fn run(data: &[u8]) {
     let _ = chain::parse(data, Path::new("fuzzed"), Kind::Sha1);
-    let view = View::from_bytes(data.to_vec());
+    let view = FileView::from_bytes(data.to_vec());
     let Ok(index) = MultiIndex::from_view(view, Path::new("fuzzed"), Kind::Sha1) else {
         return;
     };

@@ -4,14 +4,14 @@
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{Kind, ObjectId, TrailerDigester, oid};
 use pronto_pack::Error;
-use pronto_pack::indexer::{Context, Existing, Options, index_stream};
+use pronto_pack::indexer::{ExistingObjects, IndexContext, Options, index_stream};
 
 const BASE: &[u8] = b"something that both sides have, and that deltas build on\n";
 
 /// A single permitted base blob, or no base.
-struct Bases(Option<ObjectId>);
+struct OneBase(Option<ObjectId>);
 
-impl Existing for Bases {
+impl ExistingObjects for OneBase {
     fn contains_batch(&self, ids: &[ObjectId], found: &mut Vec<usize>) -> Result<(), Error> {
         found.extend((0..ids.len()).filter(|at| Some(ids[*at]) == self.0));
         Ok(())
@@ -54,10 +54,10 @@ pub(crate) fn run(data: &[u8]) {
     options.max_input_size_bytes = Some(64 << 20);
     options.max_object_size_bytes = Some(1 << 20);
     options.big_file_threshold_bytes = 1 << 16;
-    let context = Context {
-        existing: Some(&Bases(None)),
-        bases: Some(&Bases(Some(base))),
-        ..Context::default()
+    let context = IndexContext {
+        existing: Some(&OneBase(None)),
+        bases: Some(&OneBase(Some(base))),
+        ..IndexContext::default()
     };
     if let Ok(outcome) = index_stream(&mut &pack[..], directory.path(), &options, &context) {
         assert!(outcome.added <= 1);

@@ -4,10 +4,13 @@
 use pronto_hash::{Kind, ObjectId};
 use pronto_netsync::Error;
 use pronto_netsync::message::{
-    Accept, Globs, Hello, ObjectFormat, Plan, PublishedRef, Resume, Role, SegmentKind,
+    Accept, Globs, Hello, ObjectFormat, PublishedRef, Resume, SegmentKind, TransferPlan,
+    TransferRole,
 };
-use pronto_netsync::repository::{Matcher, Offer, OutgoingSegment, Progress, Repository, Request};
-use pronto_netsync::session::{Admission, Options, Session};
+use pronto_netsync::repository::{
+    OfferedRef, OutgoingSegment, RefMatcher, Request, SyncRepository, TransferProgress,
+};
+use pronto_netsync::session::{Options, PeerPermissions, SyncSession};
 
 /// A repository that accepts everything, and has two branches.
 struct Anything {
@@ -20,15 +23,15 @@ fn id(byte: u8) -> ObjectId {
     id
 }
 
-impl Repository for Anything {
+impl SyncRepository for Anything {
     fn refs(
         &mut self,
         matches: &dyn Fn(&[u8]) -> bool,
-        each: &mut dyn FnMut(&Offer),
+        each: &mut dyn FnMut(&OfferedRef),
     ) -> Result<(), Error> {
         for (byte, name) in [(1, b"refs/heads/a"), (2, b"refs/heads/b")] {
             if matches(name) {
-                each(&Offer {
+                each(&OfferedRef {
                     name: name.to_vec(),
                     id: id(byte),
                     peeled: None,
@@ -38,7 +41,7 @@ impl Repository for Anything {
         Ok(())
     }
 
-    fn complete(&mut self, offers: &[Offer]) -> Result<Vec<bool>, Error> {
+    fn complete(&mut self, offers: &[OfferedRef]) -> Result<Vec<bool>, Error> {
         let bit = |at: usize| self.complete >> (at % 8) & 1 == 1;
         Ok((0..offers.len()).map(bit).collect())
     }
@@ -55,11 +58,11 @@ impl Repository for Anything {
         Ok(())
     }
 
-    fn prepare(&mut self, _: &[Offer], eligible: &[bool]) -> Result<Progress, Error> {
-        Ok(Progress {
+    fn prepare(&mut self, _: &[OfferedRef], eligible: &[bool]) -> Result<TransferProgress, Error> {
+        Ok(TransferProgress {
             wanted: eligible.to_vec(),
             budget_bytes: 1 << 20,
-            ..Progress::default()
+            ..TransferProgress::default()
         })
     }
 
@@ -75,20 +78,24 @@ impl Repository for Anything {
         Ok(())
     }
 
-    fn land(&mut self, offers: &[Offer], arrived: &[bool]) -> Result<Vec<PublishedRef>, Error> {
+    fn publish(
+        &mut self,
+        offers: &[OfferedRef],
+        arrived: &[bool],
+    ) -> Result<Vec<PublishedRef>, Error> {
         assert_eq!(offers.len(), arrived.len());
         assert!(offers.is_sorted_by(|one, other| one.name < other.name));
         Ok(Vec::new())
     }
 
-    fn plan(&mut self, request: Request) -> Result<Plan, Error> {
+    fn plan(&mut self, request: Request) -> Result<TransferPlan, Error> {
         assert!(
             request
                 .tips
                 .iter()
                 .all(|tip| *tip == id(1) || *tip == id(2))
         );
-        Ok(Plan::default())
+        Ok(TransferPlan::default())
     }
 
     fn next_segment(&mut self) -> Result<Option<OutgoingSegment>, Error> {
@@ -122,21 +129,21 @@ pub(crate) fn run(data: &[u8]) {
     options.allows_unrelated = first & 2 != 0;
     options.is_dry_run = first & 4 != 0;
     let admit = move |_: &Hello| {
-        Ok(Admission {
+        Ok(PeerPermissions {
             repository: Anything { complete },
             object_format: ObjectFormat::Sha1,
-            role: Role::Both,
-            limits: Matcher::default(),
+            role: TransferRole::Both,
+            limits: RefMatcher::default(),
         })
     };
-    let mut session = Session::respond(options, Box::new(admit));
+    let mut session = SyncSession::respond(options, Box::new(admit));
     let mut said = Vec::new();
     if first & 1 == 0 {
         let mut body = Vec::new();
         let hello = Hello {
             versions: vec![1],
             object_format: ObjectFormat::Sha1,
-            role: Role::Both,
+            role: TransferRole::Both,
             capabilities: 2,
             repository: Vec::new(),
             identity: Vec::new(),

@@ -5,7 +5,7 @@
 //! boundary of the third and fourth segment.
 
 use pronto_hash::{Kind, TrailerDigester};
-use pronto_pack::indexer::{Context, Options, index_bytes};
+use pronto_pack::indexer::{IndexContext, Options, index_bytes};
 use std::sync::LazyLock;
 
 const SEGMENT_BYTES: usize = 256 << 10;
@@ -35,7 +35,7 @@ pub(crate) fn run(data: &[u8]) {
     pack.extend_from_slice(digester.finish().as_slice());
 
     let mut options = Options::default();
-    let outcome = |options: &Options| index_bytes(&pack, options, &Context::default());
+    let outcome = |options: &Options| index_bytes(&pack, options, &IndexContext::default());
     options.threads = 1;
     let alone = outcome(&options);
     options.threads = 2;

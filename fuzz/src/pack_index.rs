@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use pronto_hash::{Kind, ObjectId};
-use pronto_io::view::View;
-use pronto_pack::idx::{Index, IndexPosition};
+use pronto_io::view::FileView;
+use pronto_pack::idx::{IndexPosition, PackIndex};
 
 pub(crate) fn run(data: &[u8]) {
-    let view = View::from_bytes(data.to_vec());
-    let Ok(index) = Index::from_view(view, Path::new("fuzzed.idx"), Kind::Sha1) else {
+    let view = FileView::from_bytes(data.to_vec());
+    let Ok(index) = PackIndex::from_view(view, Path::new("fuzzed.idx"), Kind::Sha1) else {
         return;
     };
     let _ = index.find(&ObjectId::null(Kind::Sha1));

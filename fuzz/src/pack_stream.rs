@@ -2,7 +2,7 @@
 //! code after its check.
 
 use pronto_hash::{Kind, TrailerDigester};
-use pronto_pack::indexer::{Context, Options, index_stream};
+use pronto_pack::indexer::{IndexContext, Options, index_stream};
 
 pub(crate) fn run(data: &[u8]) {
     let mut pack = b"PACK\0\0\0\x02\0\0\0".to_vec();
@@ -18,6 +18,6 @@ pub(crate) fn run(data: &[u8]) {
         &mut &pack[..],
         directory.path(),
         &options,
-        &Context::default(),
+        &IndexContext::default(),
     );
 }

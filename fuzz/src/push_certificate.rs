@@ -3,7 +3,7 @@
 use pronto_hash::Kind;
 use pronto_wire::certificate::{Certificate, check_nonce};
 use pronto_wire::pktline::Packet;
-use pronto_wire::receive::{Offer, RequestParser};
+use pronto_wire::receive::{RequestParser, ServerFeatures};
 
 pub(crate) fn run(data: &[u8]) {
     // A certificate contains an empty line, which most inputs lack.
@@ -31,7 +31,7 @@ pub(crate) fn run(data: &[u8]) {
                 .is_none_or(|time| nonce == nonces.at(time).as_bytes())
         );
     }
-    let mut parser = RequestParser::new(Offer {
+    let mut parser = RequestParser::new(ServerFeatures {
         hash: Kind::Sha1,
         atomic: true,
         push_options: true,

@@ -2,7 +2,7 @@
 //! in which the bytes arrive.
 
 use pronto_hash::{Kind, TrailerDigester};
-use pronto_wire::receive::{Parts, PushEnd};
+use pronto_wire::receive::{PushEnd, PushParts};
 
 /// The largest size of a piece is this number plus one.
 const PIECES: u8 = 63;
@@ -15,7 +15,7 @@ pub(crate) fn run(data: &[u8]) {
         0 => Kind::Sha1,
         _ => Kind::Sha256,
     };
-    let parts = Parts {
+    let parts = PushParts {
         options: flags & 2 != 0,
         pack: flags & 4 != 0,
         hash,

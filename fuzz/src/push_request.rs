@@ -4,10 +4,10 @@
 use bstr::ByteSlice;
 use pronto_hash::Kind;
 use pronto_wire::pktline::Packet;
-use pronto_wire::receive::{Offer, OptionsParser, RequestParser};
+use pronto_wire::receive::{OptionsParser, RequestParser, ServerFeatures};
 
 pub(crate) fn run(data: &[u8]) {
-    let offer = Offer {
+    let offer = ServerFeatures {
         hash: Kind::Sha1,
         atomic: true,
         push_options: true,

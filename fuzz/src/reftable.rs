@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use pronto_hash::ObjectId;
-use pronto_io::view::View;
-use pronto_refs::reftable::{Result, Table, TableWriter, WriteOptions};
+use pronto_io::view::FileView;
+use pronto_refs::reftable::{RefTable, Result, TableWriteOptions, TableWriter};
 
 pub(crate) fn run(data: &[u8]) {
     let mut data = data.to_vec();
@@ -16,15 +16,15 @@ pub(crate) fn run(data: &[u8]) {
         let crc = crc32fast::hash(&data[start..end]);
         data[end..].copy_from_slice(&crc.to_be_bytes());
     }
-    let view = View::from_bytes(data);
-    let Ok(table) = Table::from_view(view, Path::new("fuzzed")) else {
+    let view = FileView::from_bytes(data);
+    let Ok(table) = RefTable::from_view(view, Path::new("fuzzed")) else {
         return;
     };
     let _ = search(&table);
     let _ = copy(&table);
 }
 
-fn search(table: &Table) -> Result<()> {
+fn search(table: &RefTable) -> Result<()> {
     for name in ["", "refs/heads/main", "refs/z"] {
         let _ = table.find(name);
         let mut refs = table.refs();
@@ -35,8 +35,8 @@ fn search(table: &Table) -> Result<()> {
     table.find_object(&ObjectId::null(table.kind()), |_| ControlFlow::Continue(()))
 }
 
-fn copy(table: &Table) -> Result<()> {
-    let options = WriteOptions::default();
+fn copy(table: &RefTable) -> Result<()> {
+    let options = TableWriteOptions::default();
     let mut writer = TableWriter::new(Vec::new(), table.kind(), table.limits(), options)?;
     let mut refs = table.refs();
     while refs.advance()? {

@@ -3,6 +3,6 @@
 use bstr::ByteSlice;
 
 pub(crate) fn run(data: &[u8]) {
-    let _ = pronto_wire::address::Address::parse(data.as_bstr());
+    let _ = pronto_wire::address::RemoteAddress::parse(data.as_bstr());
     let _ = pronto_wire::address::without_credentials(data.as_bstr());
 }

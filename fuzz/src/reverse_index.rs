@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use pronto_hash::Kind;
-use pronto_io::view::View;
+use pronto_io::view::FileView;
 use pronto_pack::rev::ReverseIndex;
 
 pub(crate) fn run(data: &[u8]) {
-    let view = View::from_bytes(data.to_vec());
+    let view = FileView::from_bytes(data.to_vec());
     // The largest number of objects that fits into the size.
     let count = (data.len().saturating_sub(52) / 4) as u32;
     let Ok(index) = ReverseIndex::from_view(view, Path::new("fuzzed"), Kind::Sha1, count) else {

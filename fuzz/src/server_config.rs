@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use pronto_server::config::Config;
+use pronto_server::config::ServerConfig;
 use pronto_server::users::Users;
 
 pub(crate) fn run(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
     };
-    match Config::parse(text, Path::new("file"), Path::new("/")) {
+    match ServerConfig::parse(text, Path::new("file"), Path::new("/")) {
         Ok(config) => {
             assert!(config.limits.requests >= 1 && config.limits.requests_per_user >= 1);
             assert!(config.limits.requests_per_user <= config.limits.requests);

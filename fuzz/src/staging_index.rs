@@ -11,8 +11,8 @@ pub(crate) fn run(data: &[u8]) {
     }
     let _ = index.cached_tree();
     let _ = index.resolve_undo();
-    if let Ok(Some(told)) = index.fsmonitor() {
-        told.encode(&mut Vec::new());
+    if let Ok(Some(fsmonitor)) = index.fsmonitor() {
+        fsmonitor.encode(&mut Vec::new());
     }
     if let Some(mut cache) = index.untracked_cache() {
         let mut bytes = Vec::new();

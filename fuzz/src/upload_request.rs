@@ -6,13 +6,13 @@ use std::sync::OnceLock;
 
 use bstr::ByteSlice;
 use pronto::init::Options as InitOptions;
-use pronto::pack_objects::Filter;
-use pronto::upload_pack::{Options, Streams, answer};
+use pronto::pack_objects::ObjectFilter;
+use pronto::upload_pack::{Options, UploadStreams, answer};
 use pronto::{Environment, Repository};
 use pronto_hash::Kind;
 use pronto_io::watch::Watch;
-use pronto_wire::advertisement::Version;
-use pronto_wire::request::Line;
+use pronto_wire::advertisement::ProtocolVersion;
+use pronto_wire::request::RequestLine;
 
 /// Returns a repository without objects, in which everything is permitted.
 fn repository() -> &'static Repository {
@@ -36,25 +36,29 @@ fn repository() -> &'static Repository {
 }
 
 pub(crate) fn run(data: &[u8]) {
-    let _ = Line::of_needs(data, Kind::Sha1);
-    let _ = Line::of_negotiation(data, Kind::Sha1);
-    let _ = Line::of_fetch(data, Kind::Sha256);
-    if let Ok(filter) = Filter::parse(data.as_bstr()) {
+    let _ = RequestLine::of_needs(data, Kind::Sha1);
+    let _ = RequestLine::of_negotiation(data, Kind::Sha1);
+    let _ = RequestLine::of_fetch(data, Kind::Sha256);
+    if let Ok(filter) = ObjectFilter::parse(data.as_bstr()) {
         let spec = filter.to_spec();
-        assert_eq!(Filter::parse(spec.as_bstr()).ok(), Some(filter), "{spec}");
+        assert_eq!(
+            ObjectFilter::parse(spec.as_bstr()).ok(),
+            Some(filter),
+            "{spec}"
+        );
     }
     let Some((choice, mut request)) = data.split_first() else {
         return;
     };
     let mut options = Options::default();
     options.version = match choice & 3 {
-        0 => Version::V0,
-        1 => Version::V1,
-        _ => Version::V2,
+        0 => ProtocolVersion::V0,
+        1 => ProtocolVersion::V1,
+        _ => ProtocolVersion::V2,
     };
     options.is_stateless = choice & 4 != 0;
     let mut output = Vec::new();
-    let streams = Streams {
+    let streams = UploadStreams {
         input: &mut request,
         output: &mut output,
     };

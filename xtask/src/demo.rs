@@ -16,14 +16,14 @@ const RUNS: usize = 3;
 const RUNS_OF_SHORT_ONES: usize = 5;
 
 /// A command of the demonstration.
-struct Step {
+struct DemoStep {
     title: &'static str,
     /// Runs the command once and returns the elapsed time.
-    run: fn(&Stage<'_>) -> Result<Duration, String>,
+    run: fn(&DemoStage<'_>) -> Result<Duration, String>,
 }
 
 /// A program and its copies of the repository.
-struct Stage<'a> {
+struct DemoStage<'a> {
     program: &'a Path,
     source: &'a Path,
     clone: PathBuf,
@@ -71,14 +71,14 @@ fn compare(pronto: &Path, directory: &Path) -> Result<(), String> {
         "then running each command {RUNS} to {RUNS_OF_SHORT_ONES} times with both programs in turn: a minute"
     );
     make_repository(&source)?;
-    let stage = |program: &'static str, path| Stage {
+    let stage = |program: &'static str, path| DemoStage {
         program: path,
         source: &source,
         clone: directory.join(program),
     };
     let stages = [stage("git", Path::new("git")), stage("pronto", pronto)];
     println!("\n{:<34} {:>9} {:>9}", "", "git", "pronto");
-    for Step { title, run } in STEPS {
+    for DemoStep { title, run } in STEPS {
         let [git, pronto] = measure(*run, &stages)?.map(median);
         println!(
             "{title:<34} {:>7.2} s {:>7.2} s   {:.1}x",
@@ -99,8 +99,8 @@ fn compare(pronto: &Path, directory: &Path) -> Result<(), String> {
 
 /// Runs a command with both programs in turn. Returns the times of both.
 fn measure(
-    run: fn(&Stage<'_>) -> Result<Duration, String>,
-    stages: &[Stage<'_>; 2],
+    run: fn(&DemoStage<'_>) -> Result<Duration, String>,
+    stages: &[DemoStage<'_>; 2],
 ) -> Result<[Vec<Duration>; 2], String> {
     let mut times = [Vec::new(), Vec::new()];
     let mut runs = RUNS_OF_SHORT_ONES;
@@ -115,8 +115,8 @@ fn measure(
     Ok(times)
 }
 
-const STEPS: &[Step] = &[
-    Step {
+const STEPS: &[DemoStep] = &[
+    DemoStep {
         title: "clone, with checkout",
         run: |stage| {
             if stage.clone.exists() {
@@ -130,11 +130,11 @@ const STEPS: &[Step] = &[
             )
         },
     },
-    Step {
+    DemoStep {
         title: "status",
         run: |stage| stage.timed(&mut stage.command(), &["status"], false),
     },
-    Step {
+    DemoStep {
         title: "switch branches (10,000 files), back",
         run: |stage| {
             let there = stage.timed(&mut stage.command(), &["switch", "-q", "other"], false)?;
@@ -142,7 +142,7 @@ const STEPS: &[Step] = &[
             Ok(there + back)
         },
     },
-    Step {
+    DemoStep {
         title: "status after touching all files",
         run: |stage| {
             succeed(
@@ -155,7 +155,7 @@ const STEPS: &[Step] = &[
     },
 ];
 
-impl Stage<'_> {
+impl DemoStage<'_> {
     fn command(&self) -> Command {
         let mut command = Command::new(self.program);
         command.arg("-C").arg(&self.clone);

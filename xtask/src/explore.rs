@@ -33,13 +33,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use compare::Verdict;
+use compare::ComparisonResult;
 use generate::Generator;
-use known::Known;
+use known::KnownDifferences;
 use process::Watchdog;
 use recipes::Templates;
-use report::{Group, Report};
-use run::{Bench, Programs};
+use report::{CauseGroup, Report};
+use run::{Bench, ComparedPrograms};
 use scenario::Scenario;
 
 /// The default number of scenarios, without `--count` and `--seconds`.
@@ -152,11 +152,11 @@ fn absolute(path: &str) -> Result<PathBuf, String> {
 /// The state that all runs share.
 #[derive(Debug)]
 struct Machine {
-    programs: Programs,
+    programs: ComparedPrograms,
     scratch: tempfile::TempDir,
     templates: Arc<Templates>,
     generator: Generator,
-    known: Known,
+    known: KnownDifferences,
     /// The number of started runs. Each run has its own directories.
     runs: AtomicU64,
 }
@@ -178,14 +178,14 @@ impl Machine {
             .map_err(|error| format!("cannot read '{}': {error}", list.display()))?;
         Ok(Machine {
             generator: generator(root, git, scratch.path())?,
-            programs: Programs {
+            programs: ComparedPrograms {
                 git: git.to_owned(),
                 pronto: program,
                 watchdog: Watchdog::start(),
             },
             templates: Arc::new(Templates::new(git, &templates)),
             scratch,
-            known: Known::parse(&list),
+            known: KnownDifferences::parse(&list),
             runs: AtomicU64::new(0),
         })
     }
@@ -235,7 +235,7 @@ fn explore(root: &Path, options: &Options) -> Result<Vec<String>, String> {
     let mut machine = Machine::new(root, options.program(root)?)?;
     println!("seed {}", options.seed);
     if options.is_showing_known {
-        machine.known = Known::default();
+        machine.known = KnownDifferences::default();
     }
     let began = Instant::now();
     let report = Mutex::new(Report::default());
@@ -245,7 +245,7 @@ fn explore(root: &Path, options: &Options) -> Result<Vec<String>, String> {
         examine(
             &machine.known,
             bench,
-            &Numbered { number, scenario },
+            &NumberedScenario { number, scenario },
             &report,
         )
     })?;
@@ -260,25 +260,25 @@ fn explore(root: &Path, options: &Options) -> Result<Vec<String>, String> {
 
 /// A scenario with its number in the sequence of the seed.
 #[derive(Debug)]
-struct Numbered {
+struct NumberedScenario {
     number: u64,
     scenario: Scenario,
 }
 
 /// Runs one scenario and adds its result to the report.
 fn examine(
-    known: &Known,
+    known: &KnownDifferences,
     bench: &mut Bench,
-    numbered: &Numbered,
+    numbered: &NumberedScenario,
     report: &Mutex<Report>,
 ) -> Result<(), String> {
     let lock = || report.lock().unwrap_or_else(PoisonError::into_inner);
-    let Numbered { number, scenario } = numbered;
+    let NumberedScenario { number, scenario } = numbered;
     let (pronto, git) = bench.run(scenario)?;
     let command = scenario
         .calls
         .first()
-        .map(scenario::Call::name)
+        .map(scenario::ProgramCall::name)
         .unwrap_or_default();
     let Some(git) = git else {
         let message = pronto.refusal().unwrap_or_default().to_owned();
@@ -297,12 +297,12 @@ fn examine(
         compare::judge(scenario, &compare::Outcomes { git, pronto }, known)
     };
     let difference = match judge(scenario, &git, &pronto) {
-        Verdict::Same => return Ok(()),
-        Verdict::Known(title) => {
+        ComparisonResult::Same => return Ok(()),
+        ComparisonResult::Known(title) => {
             *lock().known.entry(title).or_default() += 1;
             return Ok(());
         }
-        Verdict::Different(difference) => difference,
+        ComparisonResult::Different(difference) => difference,
     };
     let cause = difference.cause();
     if let Some(group) = lock().groups.get_mut(&cause) {
@@ -313,10 +313,10 @@ fn examine(
         let Ok((pronto, Some(git))) = bench.run(smaller) else {
             return false;
         };
-        matches!(judge(smaller, &git, &pronto), Verdict::Different(found) if found.cause() == cause)
+        matches!(judge(smaller, &git, &pronto), ComparisonResult::Different(found) if found.cause() == cause)
     };
     let smallest = shrink::shrink(scenario, has_cause);
-    let group = Group {
+    let group = CauseGroup {
         hits: 0,
         number: *number,
         smallest,

@@ -21,9 +21,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use allowed::Allowed;
+use allowed::AllowedFailures;
 use result::Script;
-use runner::Runner;
+use runner::SuiteRun;
 
 /// The list of allowed failures, relative to the top of the workspace.
 const ALLOWED: &str = "xtask/git-suite-allowed.txt";
@@ -126,8 +126,10 @@ impl Options {
 fn compare(root: &Path, options: &Options) -> Result<Vec<String>, String> {
     let reference = crate::reference_git::directory()?;
     let allowed = match options.is_served {
-        true => Allowed::read(root, SERVED_ALLOWED)?.or(Allowed::read(root, ALLOWED)?),
-        false => Allowed::read(root, ALLOWED)?,
+        true => {
+            AllowedFailures::read(root, SERVED_ALLOWED)?.or(AllowedFailures::read(root, ALLOWED)?)
+        }
+        false => AllowedFailures::read(root, ALLOWED)?,
     };
     let out = match options.is_served {
         true => crate::target(root).join("git-suite-served"),
@@ -138,7 +140,7 @@ fn compare(root: &Path, options: &Options) -> Result<Vec<String>, String> {
     let began = Instant::now();
     let program = options.program(root)?;
     let tests = options.tests(&reference, &out, &program)?;
-    let runner = Runner {
+    let runner = SuiteRun {
         reference: &reference,
         tests: &tests,
         program: &program,
@@ -150,7 +152,7 @@ fn compare(root: &Path, options: &Options) -> Result<Vec<String>, String> {
     }
     print_table(&scripts, &allowed);
     println!("{} s", began.elapsed().as_secs());
-    let scope = Scope {
+    let scope = SuiteScope {
         is_all: options.scripts.is_empty() && !options.is_native,
         reports_passing: std::env::var_os("CI").is_some(),
     };
@@ -159,7 +161,7 @@ fn compare(root: &Path, options: &Options) -> Result<Vec<String>, String> {
 
 /// The part of the list of failures that a run can check.
 #[derive(Clone, Copy, Debug, Default)]
-struct Scope {
+struct SuiteScope {
     /// Whether all scripts were run.
     is_all: bool,
     /// Whether listed cases that pass are only printed and are not an error. This is so in CI,
@@ -169,7 +171,7 @@ struct Scope {
 }
 
 /// Returns the differences between the results and the allowed failures.
-fn judge(scripts: &[Script], allowed: &Allowed, scope: Scope) -> Vec<String> {
+fn judge(scripts: &[Script], allowed: &AllowedFailures, scope: SuiteScope) -> Vec<String> {
     let mut problems = Vec::new();
     for script in scripts {
         if let Some(problem) = script.unfinished() {
@@ -202,7 +204,7 @@ fn judge(scripts: &[Script], allowed: &Allowed, scope: Scope) -> Vec<String> {
 }
 
 /// Prints a row for each group of scripts (`t0` to `t8`) and a total.
-fn print_table(scripts: &[Script], allowed: &Allowed) {
+fn print_table(scripts: &[Script], allowed: &AllowedFailures) {
     let mut groups: BTreeMap<&str, [usize; 4]> = BTreeMap::new();
     for script in scripts {
         let group = script.name.get(..2).unwrap_or_default();
@@ -233,7 +235,7 @@ fn print_table(scripts: &[Script], allowed: &Allowed) {
 mod tests {
     use super::*;
 
-    const ALL: Scope = Scope {
+    const ALL: SuiteScope = SuiteScope {
         is_all: true,
         reports_passing: false,
     };
@@ -244,7 +246,7 @@ mod tests {
 
     #[test]
     fn only_what_is_listed_may_fail() {
-        let allowed = Allowed::parse("list", "t0001-x 2 it is so\n").expect("well formed");
+        let allowed = AllowedFailures::parse("list", "t0001-x 2 it is so\n").expect("well formed");
         let scripts = [script("ok 1 - a\nnot ok 2 - b\nnot ok 3 - c\n1..3\n", 1)];
         let problems = judge(&scripts, &allowed, ALL);
         assert_eq!(problems, ["t0001-x: case 3 fails: c"]);
@@ -252,19 +254,19 @@ mod tests {
 
     #[test]
     fn what_passes_must_not_be_listed() {
-        let allowed =
-            Allowed::parse("list", "t0001-x 1 it is so\nt0002-y 1 too\n").expect("well formed");
+        let allowed = AllowedFailures::parse("list", "t0001-x 1 it is so\nt0002-y 1 too\n")
+            .expect("well formed");
         let scripts = [script("ok 1 - a\n1..1\n", 0)];
         let problems = judge(&scripts, &allowed, ALL);
         assert_eq!(problems.len(), 2);
         assert!(problems[0].ends_with("'t0001-x 1' passes: remove it"));
         assert!(problems[1].ends_with("there is no script 't0002-y'"));
-        assert_eq!(judge(&scripts, &allowed, Scope::default()).len(), 1);
+        assert_eq!(judge(&scripts, &allowed, SuiteScope::default()).len(), 1);
     }
 
     #[test]
     fn scripts_that_do_not_end_are_problems() {
-        let nothing = Allowed::parse("list", "").expect("well formed");
+        let nothing = AllowedFailures::parse("list", "").expect("well formed");
         let problems = judge(&[script("ok 1 - a\n", 124)], &nothing, ALL);
         assert_eq!(problems, ["t0001-x: takes more than 300 s"]);
         let problems = judge(&[script("ok 1 - a\n", 1)], &nothing, ALL);

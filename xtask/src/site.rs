@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A part of the site: its title, and its pages in order.
-struct Part {
+struct SitePart {
     title: &'static str,
     pages: Vec<PathBuf>,
 }
@@ -120,19 +120,19 @@ fn summary(root: &Path) -> String {
     let mut results = named(&["bench/README.md", "bench/reports.md"]);
     results.extend(listed(root, "bench/results", "md"));
     let parts = [
-        Part {
+        SitePart {
             title: "Guide",
             pages: guide,
         },
-        Part {
+        SitePart {
             title: "Commands",
             pages: overview.into_iter().chain(commands).collect(),
         },
-        Part {
+        SitePart {
             title: "Design",
             pages: contributing,
         },
-        Part {
+        SitePart {
             title: "Measurements",
             pages: results,
         },

@@ -10,18 +10,21 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use self::counts::Counts;
+use self::counts::StartupCost;
 
 /// The calls and the bounds of their costs: instructions, page faults and system calls.
-const BOUNDS: [(&str, Counts); 8] = [
-    ("version", Counts::new(205_000, 104, 20)),
-    ("rev-parse HEAD", Counts::new(334_000, 116, 62)),
-    ("rev-parse --show-toplevel", Counts::new(311_000, 114, 49)),
-    ("config --get user.name", Counts::new(309_000, 114, 54)),
-    ("symbolic-ref HEAD", Counts::new(355_000, 117, 60)),
-    ("status --porcelain", Counts::new(668_000, 152, 170)),
-    ("ls-files", Counts::new(580_000, 143, 57)),
-    ("show-ref", Counts::new(405_000, 135, 85)),
+const BOUNDS: [(&str, StartupCost); 8] = [
+    ("version", StartupCost::new(205_000, 104, 20)),
+    ("rev-parse HEAD", StartupCost::new(334_000, 116, 62)),
+    (
+        "rev-parse --show-toplevel",
+        StartupCost::new(311_000, 114, 49),
+    ),
+    ("config --get user.name", StartupCost::new(309_000, 114, 54)),
+    ("symbolic-ref HEAD", StartupCost::new(355_000, 117, 60)),
+    ("status --porcelain", StartupCost::new(668_000, 152, 170)),
+    ("ls-files", StartupCost::new(580_000, 143, 57)),
+    ("show-ref", StartupCost::new(405_000, 135, 85)),
 ];
 
 /// The largest number of relocations of the program.

@@ -21,16 +21,16 @@ use std::path::Path;
 
 use exemptions::Exemptions;
 pub(crate) use links::documents;
-use metadata::Metadata;
-use source::Source;
-use words::Words;
+use metadata::WorkspaceMetadata;
+use source::SourceFile;
+use words::BannedWords;
 
 const EXEMPTIONS: &str = "xtask/exemptions.txt";
 
 /// Returns all problems, one line each.
 pub(crate) fn run(root: &Path) -> Vec<String> {
     let mut problems = Vec::new();
-    match Metadata::read(root) {
+    match WorkspaceMetadata::read(root) {
         Ok(metadata) => {
             layers::check(root, &metadata, &mut problems);
             dependencies::check(root, &metadata, &mut problems);
@@ -69,10 +69,10 @@ pub(crate) fn ratchet(root: &Path) -> Vec<String> {
 
 fn findings(
     root: &Path,
-    sources: &[Source],
+    sources: &[SourceFile],
     problems: &mut Vec<String>,
 ) -> Vec<exemptions::Finding> {
-    let words = Words::read(root, problems);
+    let words = BannedWords::read(root, problems);
     sources
         .iter()
         .flat_map(|source| {

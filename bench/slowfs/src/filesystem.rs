@@ -19,8 +19,8 @@ use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, Timestamps, Uid};
 
 use crate::attributes;
 use crate::handles::Handles;
-use crate::listing::Listing;
-use crate::model::{Call, Ending, Model};
+use crate::listing::InodeListing;
+use crate::model::{CallEnd, FsCall, Model};
 use crate::nodes::Nodes;
 use crate::reply::{self, os};
 
@@ -33,7 +33,7 @@ pub(crate) struct Slow {
     pub(crate) model: Arc<Model>,
     pub(crate) nodes: Nodes,
     files: Handles<File>,
-    pub(crate) listings: Handles<Listing>,
+    pub(crate) listings: Handles<InodeListing>,
 }
 
 impl Slow {
@@ -76,7 +76,7 @@ impl Slow {
     /// Handles a call that creates `name` in `parent` with `make`.
     fn make(
         &self,
-        call: Call,
+        call: FsCall,
         parent: INodeNo,
         name: &OsStr,
         reply: ReplyEntry,
@@ -120,7 +120,7 @@ impl Filesystem for Slow {
     }
 
     fn lookup(&self, _request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        let found = self.model.enter(Call::Lookup, parent).and_then(|_| {
+        let found = self.model.enter(FsCall::Lookup, parent).and_then(|_| {
             let path = self.child(parent, name)?;
             self.entry(path)
         });
@@ -130,7 +130,7 @@ impl Filesystem for Slow {
     fn getattr(&self, _: &Request, inode: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
         let found = self
             .model
-            .enter(Call::Getattr, inode)
+            .enter(FsCall::Getattr, inode)
             .and_then(|_| self.attributes(inode));
         self.reply_attributes(found, reply);
     }
@@ -178,13 +178,13 @@ impl Filesystem for Slow {
             self.attributes(inode)
         };
         self.reply_attributes(
-            self.model.enter(Call::Setattr, inode).and_then(|_| set()),
+            self.model.enter(FsCall::Setattr, inode).and_then(|_| set()),
             reply,
         );
     }
 
     fn readlink(&self, _request: &Request, inode: INodeNo, reply: ReplyData) {
-        let target = self.model.enter(Call::Readlink, inode).and_then(|_| {
+        let target = self.model.enter(FsCall::Readlink, inode).and_then(|_| {
             let path = self.nodes.path(inode)?;
             Ok(std::fs::read_link(path)?)
         });
@@ -203,13 +203,13 @@ impl Filesystem for Slow {
         umask: u32,
         reply: ReplyEntry,
     ) {
-        self.make(Call::Mkdir, parent, name, reply, |path| {
+        self.make(FsCall::Mkdir, parent, name, reply, |path| {
             rustix::fs::mkdir(path, Mode::from_raw_mode(mode & !umask)).map_err(os)
         });
     }
 
     fn unlink(&self, _request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        let done = self.model.enter(Call::Unlink, parent).and_then(|_| {
+        let done = self.model.enter(FsCall::Unlink, parent).and_then(|_| {
             let path = self.child(parent, name)?;
             let remove = || Ok(std::fs::remove_file(&path)?);
             self.nodes.remove(&path, remove)
@@ -218,7 +218,7 @@ impl Filesystem for Slow {
     }
 
     fn rmdir(&self, _request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        let done = self.model.enter(Call::Rmdir, parent).and_then(|_| {
+        let done = self.model.enter(FsCall::Rmdir, parent).and_then(|_| {
             let path = self.child(parent, name)?;
             let remove = || Ok(std::fs::remove_dir(&path)?);
             self.nodes.remove(&path, remove)
@@ -234,7 +234,7 @@ impl Filesystem for Slow {
         target: &Path,
         reply: ReplyEntry,
     ) {
-        self.make(Call::Symlink, parent, name, reply, |path| {
+        self.make(FsCall::Symlink, parent, name, reply, |path| {
             Ok(std::os::unix::fs::symlink(target, path)?)
         });
     }
@@ -249,7 +249,7 @@ impl Filesystem for Slow {
         flags: RenameFlags,
         reply: ReplyEmpty,
     ) {
-        let done = self.model.enter(Call::Rename, parent).and_then(|_| {
+        let done = self.model.enter(FsCall::Rename, parent).and_then(|_| {
             let (from, to) = (self.child(parent, name)?, self.child(new_parent, new_name)?);
             let flags = rustix::fs::RenameFlags::from_bits_retain(flags.bits());
             let rename = || rustix::fs::renameat_with(CWD, &from, CWD, &to, flags).map_err(os);
@@ -266,13 +266,13 @@ impl Filesystem for Slow {
         name: &OsStr,
         reply: ReplyEntry,
     ) {
-        self.make(Call::Link, parent, name, reply, |path| {
+        self.make(FsCall::Link, parent, name, reply, |path| {
             Ok(std::fs::hard_link(self.nodes.path(inode)?, path)?)
         });
     }
 
     fn open(&self, _request: &Request, inode: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
-        let opened = self.model.enter(Call::Open, inode).and_then(|_| {
+        let opened = self.model.enter(FsCall::Open, inode).and_then(|_| {
             let path = self.nodes.path(inode)?;
             self.open_file(&path, OFlags::from_bits_retain(flags.0 as u32), 0)
         });
@@ -292,11 +292,11 @@ impl Filesystem for Slow {
         flags: i32,
         reply: ReplyCreate,
     ) {
-        let created = self.model.enter(Call::Create, parent).and_then(|ending| {
+        let created = self.model.enter(FsCall::Create, parent).and_then(|ending| {
             let path = self.child(parent, name)?;
             let flags = OFlags::from_bits_retain(flags as u32) | OFlags::CREATE;
             let handle = self.open_file(&path, flags, mode & !umask)?;
-            if let Ending::Lost(number) = ending {
+            if let CallEnd::Lost(number) = ending {
                 self.files.remove(handle);
                 return Err(Errno::from_i32(number));
             }
@@ -326,7 +326,7 @@ impl Filesystem for Slow {
         reply: ReplyData,
     ) {
         let read = || -> Result<Vec<u8>, Errno> {
-            let short = self.model.enter(Call::Read, inode)? == Ending::Short;
+            let short = self.model.enter(FsCall::Read, inode)? == CallEnd::Short;
             let mut bytes = vec![0; if short { 1 } else { size as usize }];
             let count = self.files.get(handle)?.read_at(&mut bytes, offset)?;
             bytes.truncate(count);
@@ -352,7 +352,7 @@ impl Filesystem for Slow {
         reply: ReplyWrite,
     ) {
         let write = || -> Result<usize, Errno> {
-            let short = self.model.enter(Call::Write, inode)? == Ending::Short;
+            let short = self.model.enter(FsCall::Write, inode)? == CallEnd::Short;
             let data = if short {
                 &data[..data.len().min(1)]
             } else {
@@ -376,7 +376,7 @@ impl Filesystem for Slow {
         _lock_owner: LockOwner,
         reply: ReplyEmpty,
     ) {
-        reply::empty(self.model.enter(Call::Flush, inode).map(drop), reply);
+        reply::empty(self.model.enter(FsCall::Flush, inode).map(drop), reply);
     }
 
     fn release(
@@ -390,7 +390,7 @@ impl Filesystem for Slow {
         reply: ReplyEmpty,
     ) {
         self.files.remove(handle);
-        reply::empty(self.model.enter(Call::Release, inode).map(drop), reply);
+        reply::empty(self.model.enter(FsCall::Release, inode).map(drop), reply);
     }
 
     fn fsync(
@@ -403,7 +403,7 @@ impl Filesystem for Slow {
     ) {
         let done = self
             .model
-            .enter(Call::Fsync, inode)
+            .enter(FsCall::Fsync, inode)
             .and_then(|_| Ok(self.files.get(handle)?.sync_all()?));
         reply::empty(done, reply);
     }
@@ -411,7 +411,7 @@ impl Filesystem for Slow {
     fn opendir(&self, _request: &Request, inode: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
         match self
             .model
-            .enter(Call::Opendir, inode)
+            .enter(FsCall::Opendir, inode)
             .and_then(|_| self.list(inode))
         {
             Ok(handle) => reply.opened(handle, FopenFlags::empty()),
@@ -427,7 +427,7 @@ impl Filesystem for Slow {
         offset: u64,
         mut reply: ReplyDirectory,
     ) {
-        if let Err(error) = self.model.enter(Call::Readdir, inode) {
+        if let Err(error) = self.model.enter(FsCall::Readdir, inode) {
             return reply.error(error);
         }
         match self.listings.get(handle) {
@@ -446,7 +446,7 @@ impl Filesystem for Slow {
         offset: u64,
         mut reply: ReplyDirectoryPlus,
     ) {
-        if let Err(error) = self.model.enter(Call::Readdir, inode) {
+        if let Err(error) = self.model.enter(FsCall::Readdir, inode) {
             return reply.error(error);
         }
         match self.listings.get(handle) {
@@ -469,11 +469,11 @@ impl Filesystem for Slow {
     }
 
     fn fsyncdir(&self, _: &Request, inode: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        reply::empty(self.model.enter(Call::Fsync, inode).map(drop), reply);
+        reply::empty(self.model.enter(FsCall::Fsync, inode).map(drop), reply);
     }
 
     fn statfs(&self, _request: &Request, inode: INodeNo, reply: ReplyStatfs) {
-        let found = self.model.enter(Call::Statfs, inode).and_then(|_| {
+        let found = self.model.enter(FsCall::Statfs, inode).and_then(|_| {
             let path = self.nodes.path(inode)?;
             rustix::fs::statvfs(&path).map_err(os)
         });

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use fuser::{BackgroundSession, Config, MountOption, SessionACL};
 use rustix::mount::UnmountFlags;
 
-pub use model::{Call, Fault, Model};
+pub use model::{CallFault, FsCall, Model};
 pub use names::Folding;
 
 /// The maximum number of concurrent calls. Their delays overlap, as on a network.
@@ -34,13 +34,13 @@ const CALLS_IN_FLIGHT: usize = 64;
 /// A mounted file system. Dropping the value unmounts it. If a process uses the file system, it is
 /// detached from the directory tree immediately, and ends with its last user.
 #[derive(Debug)]
-pub struct Mount {
+pub struct SlowMount {
     model: Arc<Model>,
     at: PathBuf,
     session: Option<BackgroundSession>,
 }
 
-impl Mount {
+impl SlowMount {
     /// Mounts the directory `real` at `at` with the behaviour of `model`.
     ///
     /// # Errors
@@ -61,7 +61,7 @@ impl Mount {
         config.n_threads = Some(CALLS_IN_FLIGHT);
         let at = at.as_ref().canonicalize()?;
         let session = fuser::spawn_mount(filesystem, &at, &config)?;
-        Ok(Mount {
+        Ok(SlowMount {
             model,
             at,
             session: Some(session),
@@ -74,7 +74,7 @@ impl Mount {
     }
 }
 
-impl Drop for Mount {
+impl Drop for SlowMount {
     fn drop(&mut self) {
         let Some(session) = self.session.take() else {
             return;

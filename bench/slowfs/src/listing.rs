@@ -8,7 +8,7 @@ use fuser::{Errno, FileHandle, FileType, Generation, INodeNo, ReplyDirectory, Re
 use crate::filesystem::Slow;
 
 /// Inode numbers, file types and names.
-pub(crate) type Listing = Vec<(INodeNo, FileType, OsString)>;
+pub(crate) type InodeListing = Vec<(INodeNo, FileType, OsString)>;
 
 impl Slow {
     /// Lists the directory `inode`.
@@ -28,7 +28,12 @@ impl Slow {
     }
 
     /// Adds names from `offset` until the reply is full.
-    pub(crate) fn give_names(&self, listing: &Listing, offset: u64, reply: &mut ReplyDirectory) {
+    pub(crate) fn give_names(
+        &self,
+        listing: &InodeListing,
+        offset: u64,
+        reply: &mut ReplyDirectory,
+    ) {
         for (slot, (inode, kind, name)) in listing.iter().enumerate().skip(offset as usize) {
             if reply.add(*inode, slot as u64 + 1, *kind, name) {
                 break;
@@ -41,7 +46,7 @@ impl Slow {
     pub(crate) fn give_attributes(
         &self,
         inode: INodeNo,
-        listing: &Listing,
+        listing: &InodeListing,
         offset: u64,
         reply: &mut ReplyDirectoryPlus,
     ) {

@@ -13,12 +13,12 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
-use slowfs::{Call, Fault, Folding, Model, Mount};
+use slowfs::{CallFault, Folding, FsCall, Model, SlowMount};
 
 /// Mount a directory as a slow file system until standard input ends, then print the number of
 /// calls of each kind.
 #[derive(Parser, Debug)]
-struct Arguments {
+struct Args {
     /// The directory that holds the files.
     real: PathBuf,
     /// The mount point.
@@ -28,7 +28,7 @@ struct Arguments {
     metadata: Option<Duration>,
     /// Delay of one kind of call, such as lookup=1ms. Can be repeated.
     #[arg(long, value_parser = call_delay)]
-    delay: Vec<(Call, Duration)>,
+    delay: Vec<(FsCall, Duration)>,
     /// Bytes per second, for reading and writing together.
     #[arg(long)]
     bandwidth: Option<u64>,
@@ -50,11 +50,11 @@ struct Arguments {
     /// A fault, such as write:17=28 (the 17th write fails with error number 28), write:3=short, or
     /// flush:0=late:5ms (each flush). Can be repeated.
     #[arg(long, value_parser = fault)]
-    fault: Vec<(Call, u64, Fault)>,
+    fault: Vec<(FsCall, u64, CallFault)>,
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = Args::parse();
     let mut model = Model::default();
     model.bandwidth = arguments.bandwidth;
     model.seek = arguments.seek;
@@ -77,7 +77,7 @@ fn main() -> ExitCode {
         .fault
         .iter()
         .for_each(|(call, number, fault)| model.fault(*call, *number, *fault));
-    match Mount::new(&arguments.real, &arguments.at, model) {
+    match SlowMount::new(&arguments.real, &arguments.at, model) {
         Ok(mount) => {
             println!("mounted");
             let _ = std::io::stdin().read_to_end(&mut Vec::new());
@@ -109,26 +109,26 @@ fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
-fn call(name: &str) -> Result<Call, String> {
-    Call::from_name(name).ok_or_else(|| {
-        let names: Vec<String> = Call::ALL.into_iter().map(Call::name).collect();
+fn call(name: &str) -> Result<FsCall, String> {
+    FsCall::from_name(name).ok_or_else(|| {
+        let names: Vec<String> = FsCall::ALL.into_iter().map(FsCall::name).collect();
         format!("'{name}' is not one of {}", names.join(", "))
     })
 }
 
-fn call_delay(text: &str) -> Result<(Call, Duration), String> {
+fn call_delay(text: &str) -> Result<(FsCall, Duration), String> {
     let (name, delay) = text.split_once('=').ok_or("not of the form CALL=TIME")?;
     Ok((call(name)?, duration(delay)?))
 }
 
-fn fault(text: &str) -> Result<(Call, u64, Fault), String> {
+fn fault(text: &str) -> Result<(FsCall, u64, CallFault), String> {
     let form = "not of the form CALL:NUMBER=ERROR";
     let (left, right) = text.split_once('=').ok_or(form)?;
     let (name, number) = left.split_once(':').ok_or(form)?;
     let fault = match (right, right.strip_prefix("late:")) {
-        ("short", _) => Fault::Short,
-        (_, Some(delay)) => Fault::Late(duration(delay)?),
-        (error, None) => Fault::Error(error.parse().map_err(|_| form)?),
+        ("short", _) => CallFault::Short,
+        (_, Some(delay)) => CallFault::Late(duration(delay)?),
+        (error, None) => CallFault::Error(error.parse().map_err(|_| form)?),
     };
     Ok((call(name)?, number.parse().map_err(|_| form)?, fault))
 }

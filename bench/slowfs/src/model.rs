@@ -12,7 +12,7 @@ use crate::names::Folding;
 /// The kinds of file system calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names of the calls say it")]
-pub enum Call {
+pub enum FsCall {
     Lookup,
     Getattr,
     Setattr,
@@ -35,29 +35,29 @@ pub enum Call {
     Release,
 }
 
-impl Call {
+impl FsCall {
     /// All kinds.
-    pub const ALL: [Call; 20] = [
-        Call::Lookup,
-        Call::Getattr,
-        Call::Setattr,
-        Call::Readlink,
-        Call::Mkdir,
-        Call::Unlink,
-        Call::Rmdir,
-        Call::Symlink,
-        Call::Rename,
-        Call::Link,
-        Call::Open,
-        Call::Create,
-        Call::Opendir,
-        Call::Readdir,
-        Call::Statfs,
-        Call::Fsync,
-        Call::Read,
-        Call::Write,
-        Call::Flush,
-        Call::Release,
+    pub const ALL: [FsCall; 20] = [
+        FsCall::Lookup,
+        FsCall::Getattr,
+        FsCall::Setattr,
+        FsCall::Readlink,
+        FsCall::Mkdir,
+        FsCall::Unlink,
+        FsCall::Rmdir,
+        FsCall::Symlink,
+        FsCall::Rename,
+        FsCall::Link,
+        FsCall::Open,
+        FsCall::Create,
+        FsCall::Opendir,
+        FsCall::Readdir,
+        FsCall::Statfs,
+        FsCall::Fsync,
+        FsCall::Read,
+        FsCall::Write,
+        FsCall::Flush,
+        FsCall::Release,
     ];
 
     /// Returns the name on command lines and in counts: the variant in lower case.
@@ -66,37 +66,40 @@ impl Call {
     }
 
     /// Returns the kind with this name.
-    pub fn from_name(name: &str) -> Option<Call> {
-        Call::ALL.into_iter().find(|call| call.name() == name)
+    pub fn from_name(name: &str) -> Option<FsCall> {
+        FsCall::ALL.into_iter().find(|call| call.name() == name)
     }
 
     /// Returns whether the call reaches the disk. Closing a file and `statfs` do not.
     fn moves_the_arm(self) -> bool {
-        !matches!(self, Call::Flush | Call::Release | Call::Statfs)
+        !matches!(self, FsCall::Flush | FsCall::Release | FsCall::Statfs)
     }
 
     /// Returns whether the call concerns names and attributes and not content.
     pub fn is_metadata(self) -> bool {
-        !matches!(self, Call::Read | Call::Write | Call::Flush | Call::Release)
+        !matches!(
+            self,
+            FsCall::Read | FsCall::Write | FsCall::Flush | FsCall::Release
+        )
     }
 }
 
 /// The effect of a fault on one call.
 #[derive(Clone, Copy, Debug)]
-pub enum Fault {
+pub enum CallFault {
     /// The call fails with this error number.
     Error(i32),
     /// The call reads or writes only one byte.
     Short,
     /// The call takes this additional time.
     Late(Duration),
-    /// The file is created, but the call fails with this error number (for [`Call::Create`]).
+    /// The file is created, but the call fails with this error number (for [`FsCall::Create`]).
     MadeAndLost(i32),
 }
 
 /// The completion of a call that does not fail immediately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum CallEnd {
     /// The call completes normally.
     Whole,
     /// The call ends after one byte.
@@ -108,20 +111,20 @@ pub(crate) enum Ending {
 /// The calls to which a fault applies: the call with this `number` among the calls of its kind, or
 /// of all kinds, counted from 1 since the last [reset](Model::reset). 0 means every call.
 #[derive(Clone, Copy, Debug)]
-struct When {
-    call: Option<Call>,
+struct FaultTime {
+    call: Option<FsCall>,
     number: u64,
-    fault: Fault,
+    fault: CallFault,
 }
 
 /// The behaviour of the file system. The default forwards all calls without delay.
 #[derive(Debug)]
 pub struct Model {
-    delays: [Duration; Call::ALL.len()],
-    counts: [AtomicU64; Call::ALL.len()],
-    faults: RwLock<Vec<When>>,
+    delays: [Duration; FsCall::ALL.len()],
+    counts: [AtomicU64; FsCall::ALL.len()],
+    faults: RwLock<Vec<FaultTime>>,
     total: AtomicU64,
-    last_fault: Mutex<Option<Call>>,
+    last_fault: Mutex<Option<FsCall>>,
     /// The bandwidth in bytes per second, for `Read` and `Write` together.
     pub bandwidth: Option<u64>,
     /// The seek time of a disk with one arm: the time in which the arm moves over a million inodes.
@@ -177,7 +180,7 @@ impl Arm {
 impl Default for Model {
     fn default() -> Self {
         Model {
-            delays: [Duration::ZERO; Call::ALL.len()],
+            delays: [Duration::ZERO; FsCall::ALL.len()],
             counts: Default::default(),
             faults: RwLock::default(),
             total: AtomicU64::new(0),
@@ -196,31 +199,31 @@ impl Default for Model {
 
 impl Model {
     /// Makes every `call` take `delay` longer.
-    pub fn delay(&mut self, call: Call, delay: Duration) {
+    pub fn delay(&mut self, call: FsCall, delay: Duration) {
         self.delays[call as usize] = delay;
     }
 
     /// Makes every metadata call take `delay` longer.
     pub fn delay_metadata(&mut self, delay: Duration) {
-        Call::ALL
+        FsCall::ALL
             .into_iter()
             .filter(|call| call.is_metadata())
             .for_each(|c| self.delay(c, delay));
     }
 
     /// Injects `fault` into the `number`th `call`, counted from 1. 0 means every call.
-    pub fn fault(&self, call: Call, number: u64, fault: Fault) {
+    pub fn fault(&self, call: FsCall, number: u64, fault: CallFault) {
         self.add_fault(Some(call), number, fault);
     }
 
     /// Injects `fault` into the `number`th call of any kind, counted from 1.
-    pub fn fault_at(&self, number: u64, fault: Fault) {
+    pub fn fault_at(&self, number: u64, fault: CallFault) {
         self.add_fault(None, number, fault);
     }
 
-    fn add_fault(&self, call: Option<Call>, number: u64, fault: Fault) {
+    fn add_fault(&self, call: Option<FsCall>, number: u64, fault: CallFault) {
         let mut faults = self.faults.write().unwrap_or_else(PoisonError::into_inner);
-        faults.push(When {
+        faults.push(FaultTime {
             call,
             number,
             fault,
@@ -234,7 +237,7 @@ impl Model {
     }
 
     /// Returns the kind of the call that the last fault applied to.
-    pub fn last_fault(&self) -> Option<Call> {
+    pub fn last_fault(&self) -> Option<FsCall> {
         let last = self.last_fault.lock();
         *last.unwrap_or_else(PoisonError::into_inner)
     }
@@ -245,13 +248,13 @@ impl Model {
     }
 
     /// Returns the number of calls of this kind.
-    pub fn count(&self, call: Call) -> u64 {
+    pub fn count(&self, call: FsCall) -> u64 {
         self.counts[call as usize].load(Relaxed)
     }
 
     /// Returns the number of metadata calls.
     pub fn metadata_count(&self) -> u64 {
-        Call::ALL
+        FsCall::ALL
             .into_iter()
             .filter(|call| call.is_metadata())
             .map(|call| self.count(call))
@@ -272,7 +275,7 @@ impl Model {
     /// Formats a line `NAME COUNT` for each kind of call that occurred.
     pub fn summary(&self) -> String {
         let mut text = String::new();
-        for call in Call::ALL {
+        for call in FsCall::ALL {
             if self.count(call) > 0 {
                 let _ = writeln!(text, "{} {}", call.name(), self.count(call));
             }
@@ -281,11 +284,11 @@ impl Model {
     }
 
     /// Counts a call on `inode`, waits for its delay, and returns whether it fails or is cut short.
-    pub(crate) fn enter(&self, call: Call, inode: INodeNo) -> Result<Ending, Errno> {
+    pub(crate) fn enter(&self, call: FsCall, inode: INodeNo) -> Result<CallEnd, Errno> {
         let number = self.counts[call as usize].fetch_add(1, Relaxed) + 1;
         let total = self.total.fetch_add(1, Relaxed) + 1;
         let mut delay = self.delays[call as usize];
-        let mut ending = Ok(Ending::Whole);
+        let mut ending = Ok(CallEnd::Whole);
         let faults = self.faults.read().unwrap_or_else(PoisonError::into_inner);
         for when in faults.iter() {
             let (is_it, counted) = match when.call {
@@ -299,10 +302,10 @@ impl Model {
                     .unwrap_or_else(PoisonError::into_inner);
                 *last = Some(call);
                 match when.fault {
-                    Fault::Error(number) => ending = Err(Errno::from_i32(number)),
-                    Fault::Short => ending = Ok(Ending::Short),
-                    Fault::MadeAndLost(number) => ending = Ok(Ending::Lost(number)),
-                    Fault::Late(more) => delay += more,
+                    CallFault::Error(number) => ending = Err(Errno::from_i32(number)),
+                    CallFault::Short => ending = Ok(CallEnd::Short),
+                    CallFault::MadeAndLost(number) => ending = Ok(CallEnd::Lost(number)),
+                    CallFault::Late(more) => delay += more,
                 }
             }
         }

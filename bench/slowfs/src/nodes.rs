@@ -15,11 +15,11 @@ use fuser::{Errno, Generation, INodeNo};
 #[derive(Debug)]
 pub(crate) struct Nodes {
     root_inode: u64,
-    table: RwLock<Table>,
+    table: RwLock<NodeTable>,
 }
 
 #[derive(Debug)]
-struct Table {
+struct NodeTable {
     paths: HashMap<u64, PathBuf>,
     /// The number of removed files for each inode number.
     gone: HashMap<u64, u64>,
@@ -27,7 +27,7 @@ struct Table {
 
 /// A file at a path.
 #[derive(Debug)]
-pub(crate) struct Node {
+pub(crate) struct FileNode {
     pub(crate) metadata: Metadata,
     /// The inode number that the kernel uses.
     pub(crate) number: u64,
@@ -40,7 +40,7 @@ impl Nodes {
         let gone = HashMap::new();
         Nodes {
             root_inode,
-            table: RwLock::new(Table { paths, gone }),
+            table: RwLock::new(NodeTable { paths, gone }),
         }
     }
 
@@ -62,7 +62,7 @@ impl Nodes {
     ///
     /// Lookup and update happen under one lock. Otherwise a file could be removed in between, and
     /// its inode number could be reused by another file, which would be taken for the removed one.
-    pub(crate) fn look_at(&self, path: PathBuf) -> io::Result<Node> {
+    pub(crate) fn look_at(&self, path: PathBuf) -> io::Result<FileNode> {
         let mut table = self.change();
         let metadata = path.symlink_metadata()?;
         let number = self.number(metadata.ino());
@@ -70,7 +70,7 @@ impl Nodes {
             table.paths.insert(number, path);
         }
         let gone = table.gone.get(&number).copied().unwrap_or_default();
-        Ok(Node {
+        Ok(FileNode {
             metadata,
             number,
             generation: Generation(gone),
@@ -125,12 +125,12 @@ impl Nodes {
         (metadata.is_dir() || metadata.nlink() == 1).then(|| self.number(metadata.ino()))
     }
 
-    fn change(&self) -> RwLockWriteGuard<'_, Table> {
+    fn change(&self) -> RwLockWriteGuard<'_, NodeTable> {
         self.table.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Table {
+impl NodeTable {
     fn count(&mut self, gone: Option<u64>) {
         if let Some(number) = gone {
             *self.gone.entry(number).or_default() += 1;

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use test_support::{Need, lacks};
 
-use slowfs::{Call, Fault, Folding, Model, Mount};
+use slowfs::{CallFault, Folding, FsCall, Model, SlowMount};
 
 /// Runs `test` on a mount, or skips it if mounting is not possible.
-fn on_mount(model: Model, test: impl FnOnce(&Mount, &Path)) {
+fn on_mount(model: Model, test: impl FnOnce(&SlowMount, &Path)) {
     let (real, at) = (
         tempfile::tempdir().expect("a directory"),
         tempfile::tempdir().expect("one"),
@@ -21,8 +21,8 @@ fn on_mount(model: Model, test: impl FnOnce(&Mount, &Path)) {
 }
 
 /// Mounts `real` at `at`, or reports a skip if mounting is not possible.
-fn mounted(real: &Path, at: &Path, model: Model) -> Option<Mount> {
-    let mount = Mount::new(real, at, model);
+fn mounted(real: &Path, at: &Path, model: Model) -> Option<SlowMount> {
+    let mount = SlowMount::new(real, at, model);
     Need::Fuse.note();
     match mount {
         Ok(mount) => Some(mount),
@@ -47,14 +47,14 @@ fn stock_git_works_on_it() {
             "{}",
             String::from_utf8_lossy(&output.stderr)
         );
-        assert!(mount.model().count(Call::Create) > 0);
+        assert!(mount.model().count(FsCall::Create) > 0);
     });
 }
 
 #[test]
 fn delays_are_felt_and_overlap() {
     let mut model = Model::default();
-    model.delay(Call::Create, Duration::from_millis(20));
+    model.delay(FsCall::Create, Duration::from_millis(20));
     on_mount(model, |mount, at| {
         let start = Instant::now();
         std::thread::scope(|scope| {
@@ -78,12 +78,12 @@ fn delays_are_felt_and_overlap() {
 fn a_fault_happens_once_and_where_it_should() {
     let model = Model::default();
     let no_space = 28;
-    model.fault(Call::Create, 2, Fault::Error(no_space));
+    model.fault(FsCall::Create, 2, CallFault::Error(no_space));
     on_mount(model, |mount, at| {
         let results = ["a", "b", "c"].map(|name| std::fs::write(at.join(name), "x"));
         let errors = results.map(|result| result.err().and_then(|error| error.raw_os_error()));
         assert_eq!(errors, [None, Some(no_space), None]);
-        assert_eq!(mount.model().count(Call::Create), 3);
+        assert_eq!(mount.model().count(FsCall::Create), 3);
     });
 }
 

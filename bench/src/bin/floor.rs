@@ -19,7 +19,7 @@ use pronto_io::dir::Directory;
 /// Measure how long it takes to create the files of a commit.
 #[derive(Parser, Debug)]
 #[command(name = "floor")]
-struct Arguments {
+struct Args {
     /// Repository that has the commit.
     repository: PathBuf,
     /// The commit, or a tree.
@@ -36,13 +36,13 @@ struct Arguments {
 }
 
 /// The files of one directory: names and sizes.
-struct Folder {
+struct FloorDirectory {
     path: String,
     files: Vec<(String, usize)>,
 }
 
 fn main() -> ExitCode {
-    match run(&Arguments::parse()) {
+    match run(&Args::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             eprintln!("error: {message}");
@@ -51,7 +51,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(arguments: &Arguments) -> Result<(), String> {
+fn run(arguments: &Args) -> Result<(), String> {
     let folders = folders(&arguments.repository, &arguments.commit)?;
     let sizes = || folders.iter().flat_map(|folder| &folder.files);
     let content = vec![b'x'; sizes().map(|(_, size)| *size).max().unwrap_or_default()];
@@ -81,7 +81,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
 }
 
 /// Lists the files of the commit by directory. Symbolic links count as files.
-fn folders(repository: &Path, commit: &str) -> Result<Vec<Folder>, String> {
+fn folders(repository: &Path, commit: &str) -> Result<Vec<FloorDirectory>, String> {
     let output = Command::new("git")
         .arg("-C")
         .arg(repository)
@@ -91,7 +91,7 @@ fn folders(repository: &Path, commit: &str) -> Result<Vec<Folder>, String> {
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).into_owned());
     }
-    let mut folders: Vec<Folder> = Vec::new();
+    let mut folders: Vec<FloorDirectory> = Vec::new();
     for line in String::from_utf8_lossy(&output.stdout).lines() {
         let Some((columns, path)) = line.split_once('\t') else {
             continue;
@@ -104,7 +104,7 @@ fn folders(repository: &Path, commit: &str) -> Result<Vec<Folder>, String> {
         let file = (name.to_owned(), size.unwrap_or_default());
         match folders.last_mut().filter(|last| last.path == folder) {
             Some(last) => last.files.push(file),
-            None => folders.push(Folder {
+            None => folders.push(FloorDirectory {
                 path: folder.to_owned(),
                 files: vec![file],
             }),
@@ -116,7 +116,7 @@ fn folders(repository: &Path, commit: &str) -> Result<Vec<Folder>, String> {
 /// Creates all directories and then the files, and measures both.
 fn make(
     top: &Path,
-    folders: &[Folder],
+    folders: &[FloorDirectory],
     content: &[u8],
     threads: usize,
 ) -> std::io::Result<Duration> {

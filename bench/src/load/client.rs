@@ -7,8 +7,8 @@ use std::time::Duration;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_with};
 
 use super::Result;
-use super::http::{Http, Request};
-use super::packets::{self, Packet};
+use super::http::{KeptConnection, Request};
+use super::packets::{self, LoadPacket};
 
 /// The timeout without a received byte, after which a request has failed.
 const STALL: Duration = Duration::from_secs(300);
@@ -19,7 +19,7 @@ const SHORT_STALL: Duration = Duration::from_secs(10);
 
 /// The address of a server, and the client's login.
 #[derive(Clone, Debug)]
-pub struct Client {
+pub struct LoadClient {
     is_http: bool,
     /// The address of the server.
     pub address: SocketAddr,
@@ -32,16 +32,16 @@ pub struct Client {
 }
 
 /// A connection for one repository.
-pub struct Conversation {
-    channel: Channel,
+pub struct LoadConnection {
+    channel: LoadChannel,
 }
 
-enum Channel {
-    Http { http: Http, path: String },
+enum LoadChannel {
+    Http { http: KeptConnection, path: String },
     Socket(BufReader<TcpStream>),
 }
 
-impl Client {
+impl LoadClient {
     /// Parses a URL.
     ///
     /// # Errors
@@ -57,7 +57,7 @@ impl Client {
         if !address.ip().is_loopback() {
             return Err(format!("{address} is not of the loopback interface"));
         }
-        Ok(Client {
+        Ok(LoadClient {
             is_http: scheme == "http",
             address,
             path: format!("/{path}").trim_end_matches('/').to_owned(),
@@ -69,7 +69,7 @@ impl Client {
 
     /// Returns a copy of the client with a short timeout.
     pub fn impatient(&self) -> Self {
-        Client {
+        LoadClient {
             stall: SHORT_STALL,
             ..self.clone()
         }
@@ -77,7 +77,7 @@ impl Client {
 
     /// Returns a copy of the client with the source address `source`.
     pub fn from(&self, source: Ipv4Addr) -> Self {
-        Client {
+        LoadClient {
             source: Some(source),
             ..self.clone()
         }
@@ -104,7 +104,7 @@ impl Client {
     ///
     /// # Errors
     /// Fails if the server refuses, or if the connection is lost.
-    pub fn fetch(&self, repository: &str) -> Result<Conversation> {
+    pub fn fetch(&self, repository: &str) -> Result<LoadConnection> {
         let mut conversation = self.begin(repository, "git-upload-pack", "version=2")?;
         conversation.advertisement("git-upload-pack", &mut |_| ())?;
         Ok(conversation)
@@ -114,19 +114,19 @@ impl Client {
     ///
     /// # Errors
     /// Fails if the server refuses, or if the connection is lost.
-    pub fn push(&self, repository: &str, each: &mut dyn FnMut(&[u8])) -> Result<Conversation> {
+    pub fn push(&self, repository: &str, each: &mut dyn FnMut(&[u8])) -> Result<LoadConnection> {
         let mut conversation = self.begin(repository, "git-receive-pack", "version=0")?;
         conversation.advertisement("git-receive-pack", each)?;
         Ok(conversation)
     }
 
-    fn begin(&self, repository: &str, service: &str, version: &str) -> Result<Conversation> {
+    fn begin(&self, repository: &str, service: &str, version: &str) -> Result<LoadConnection> {
         let mut stream = self.connect()?;
         let path = format!("{}/{repository}", self.path);
         if self.is_http {
-            let http = Http::new(stream, self.address, self.authorization.clone());
-            return Ok(Conversation {
-                channel: Channel::Http { http, path },
+            let http = KeptConnection::new(stream, self.address, self.authorization.clone());
+            return Ok(LoadConnection {
+                channel: LoadChannel::Http { http, path },
             });
         }
         let mut line = Vec::new();
@@ -135,18 +135,18 @@ impl Client {
         let failed = |error| format!("the connection is lost: {error}");
         stream.write_all(&line).map_err(failed)?;
         let stream = BufReader::with_capacity(256 * 1024, stream);
-        Ok(Conversation {
-            channel: Channel::Socket(stream),
+        Ok(LoadConnection {
+            channel: LoadChannel::Socket(stream),
         })
     }
 }
 
-impl Conversation {
+impl LoadConnection {
     /// Reads the advertisement of a service.
     fn advertisement(&mut self, service: &str, each: &mut dyn FnMut(&[u8])) -> Result<()> {
         match &mut self.channel {
-            Channel::Socket(stream) => lines(stream, each),
-            Channel::Http { http, path } => {
+            LoadChannel::Socket(stream) => lines(stream, each),
+            LoadChannel::Http { http, path } => {
                 let version = match service {
                     "git-upload-pack" => "Git-Protocol: version=2\r\n",
                     _ => "",
@@ -178,8 +178,8 @@ impl Conversation {
     #[must_use]
     pub fn into_stream(self) -> TcpStream {
         match self.channel {
-            Channel::Socket(stream) => stream.into_inner(),
-            Channel::Http { http, .. } => http.into_stream(),
+            LoadChannel::Socket(stream) => stream.into_inner(),
+            LoadChannel::Http { http, .. } => http.into_stream(),
         }
     }
 
@@ -194,12 +194,12 @@ impl Conversation {
         read: impl FnOnce(&mut dyn Read) -> Result<T>,
     ) -> Result<T> {
         match &mut self.channel {
-            Channel::Socket(stream) => {
+            LoadChannel::Socket(stream) => {
                 let written = stream.get_mut().write_all(body);
                 written.map_err(|error| format!("the connection is lost: {error}"))?;
                 read(stream)
             }
-            Channel::Http { http, path } => {
+            LoadChannel::Http { http, path } => {
                 let version = match service {
                     "git-upload-pack" => "Git-Protocol: version=2\r\n",
                     _ => "",
@@ -241,9 +241,9 @@ pub fn connect_from(source: Ipv4Addr, to: SocketAddr) -> std::io::Result<TcpStre
 fn lines(stream: &mut dyn Read, each: &mut dyn FnMut(&[u8])) -> Result<()> {
     loop {
         match packets::read(stream)? {
-            Packet::Data(line) => each(&line),
-            Packet::Flush => return Ok(()),
-            Packet::Special => {}
+            LoadPacket::Data(line) => each(&line),
+            LoadPacket::Flush => return Ok(()),
+            LoadPacket::Special => {}
         }
     }
 }

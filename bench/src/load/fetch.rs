@@ -4,8 +4,8 @@ use std::io::Read;
 use std::time::{Duration, Instant};
 
 use super::Result;
-use super::client::{Client, Conversation};
-use super::packets::{self, DELIMITER, FLUSH, Packet};
+use super::client::{LoadClient, LoadConnection};
+use super::packets::{self, DELIMITER, FLUSH, LoadPacket};
 
 const SERVICE: &str = "git-upload-pack";
 
@@ -24,7 +24,7 @@ pub struct Cloned {
 ///
 /// # Errors
 /// Fails if the server refuses, or if the response is malformed or truncated.
-pub fn clone(client: &Client, repository: &str) -> Result<Cloned> {
+pub fn clone(client: &LoadClient, repository: &str) -> Result<Cloned> {
     let begun = Instant::now();
     let mut conversation = client.fetch(repository)?;
     let mut wants = Vec::new();
@@ -59,7 +59,7 @@ pub fn clone(client: &Client, repository: &str) -> Result<Cloned> {
 ///
 /// # Errors
 /// Fails if the server refuses, or if the response is malformed.
-pub fn nothing(client: &Client, repository: &str) -> Result<u64> {
+pub fn nothing(client: &LoadClient, repository: &str) -> Result<u64> {
     let mut conversation = client.fetch(repository)?;
     let mut count = 0;
     refs(&mut conversation, &mut |_| count += 1)?;
@@ -67,7 +67,7 @@ pub fn nothing(client: &Client, repository: &str) -> Result<u64> {
 }
 
 /// Requests the refs that git requests in a fetch.
-fn refs(conversation: &mut Conversation, each: &mut dyn FnMut(&[u8])) -> Result<()> {
+fn refs(conversation: &mut LoadConnection, each: &mut dyn FnMut(&[u8])) -> Result<()> {
     let mut body = Vec::new();
     packets::write(&mut body, b"command=ls-refs\n");
     packets::write(&mut body, b"object-format=sha1");
@@ -85,9 +85,9 @@ fn refs(conversation: &mut Conversation, each: &mut dyn FnMut(&[u8])) -> Result<
     conversation.ask(SERVICE, &body, |stream| {
         loop {
             match packets::read(stream)? {
-                Packet::Data(line) => each(&line),
-                Packet::Flush => return Ok(()),
-                Packet::Special => {}
+                LoadPacket::Data(line) => each(&line),
+                LoadPacket::Flush => return Ok(()),
+                LoadPacket::Special => {}
             }
         }
     })
@@ -97,8 +97,8 @@ fn refs(conversation: &mut Conversation, each: &mut dyn FnMut(&[u8])) -> Result<
 fn pack(stream: &mut dyn Read, begun: Instant) -> Result<(Duration, u64)> {
     loop {
         match packets::read(stream)? {
-            Packet::Data(line) if line.starts_with(b"packfile") => break,
-            Packet::Flush => return Err("the answer has no pack".to_owned()),
+            LoadPacket::Data(line) if line.starts_with(b"packfile") => break,
+            LoadPacket::Flush => return Err("the answer has no pack".to_owned()),
             _ => {}
         }
     }

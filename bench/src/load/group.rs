@@ -18,13 +18,13 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// A control group, which is removed when the value is dropped.
 #[derive(Clone)]
-pub struct Group {
+pub struct ControlGroup {
     processor: PathBuf,
     memory: PathBuf,
     is_unified: bool,
 }
 
-impl Group {
+impl ControlGroup {
     /// Creates a group below the root, with version 1 or 2 of control groups. Needs root.
     ///
     /// # Errors
@@ -35,12 +35,12 @@ impl Group {
         let top = Path::new("/sys/fs/cgroup");
         let is_unified = top.join("cgroup.controllers").exists();
         let group = match is_unified {
-            true => Group {
+            true => ControlGroup {
                 processor: top.join(&name),
                 memory: top.join(&name),
                 is_unified,
             },
-            false => Group {
+            false => ControlGroup {
                 processor: top.join("cpuacct").join(&name),
                 memory: top.join("memory").join(&name),
                 is_unified,
@@ -109,16 +109,16 @@ fn field(text: &str, name: &str) -> f64 {
 }
 
 /// Samples the anonymous memory of a group.
-pub struct Sampler {
+pub struct GroupSampler {
     stop: Arc<AtomicBool>,
     peak: Arc<AtomicU64>,
     thread: JoinHandle<()>,
 }
 
-impl Sampler {
+impl GroupSampler {
     /// Starts a thread that samples the memory at regular intervals.
     #[must_use]
-    pub fn start(group: &Group) -> Self {
+    pub fn start(group: &ControlGroup) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let peak = Arc::new(AtomicU64::new(0));
         let (group, ends, most) = (group.clone(), Arc::clone(&stop), Arc::clone(&peak));
@@ -128,7 +128,7 @@ impl Sampler {
                 std::thread::sleep(PAUSE);
             }
         });
-        Sampler { stop, peak, thread }
+        GroupSampler { stop, peak, thread }
     }
 
     /// Stops the thread, and returns the largest sample in bytes.

@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpStream};
 use super::Result;
 
 /// A persistent connection.
-pub(crate) struct Http {
+pub(crate) struct KeptConnection {
     stream: BufReader<TcpStream>,
     address: SocketAddr,
     /// The value of the header field `Authorization`.
@@ -24,7 +24,7 @@ pub(crate) struct Request<'a> {
 }
 
 /// The body of a response.
-pub(crate) enum Body<'a> {
+pub(crate) enum ResponseBody<'a> {
     Sized(std::io::Take<&'a mut BufReader<TcpStream>>),
     Chunked {
         stream: &'a mut BufReader<TcpStream>,
@@ -35,13 +35,13 @@ pub(crate) enum Body<'a> {
     Rest(&'a mut BufReader<TcpStream>),
 }
 
-impl Http {
+impl KeptConnection {
     pub(crate) fn new(
         stream: TcpStream,
         address: SocketAddr,
         authorization: Option<String>,
     ) -> Self {
-        Http {
+        KeptConnection {
             stream: BufReader::with_capacity(256 * 1024, stream),
             address,
             authorization,
@@ -49,7 +49,7 @@ impl Http {
     }
 
     /// Sends a request and reads the head of the response, whose status must be 200.
-    pub(crate) fn send(&mut self, request: &Request<'_>) -> Result<Body<'_>> {
+    pub(crate) fn send(&mut self, request: &Request<'_>) -> Result<ResponseBody<'_>> {
         let failed = |error| format!("the connection is lost: {error}");
         let authorization = match &self.authorization {
             Some(value) => format!("Authorization: {value}\r\n"),
@@ -82,7 +82,7 @@ impl Http {
         self.stream.into_inner()
     }
 
-    fn response(&mut self) -> Result<Body<'_>> {
+    fn response(&mut self) -> Result<ResponseBody<'_>> {
         let status = line(&mut self.stream)?;
         let mut length = None;
         let mut is_chunked = false;
@@ -100,17 +100,17 @@ impl Http {
             return Err(format!("the status is '{status}'"));
         }
         Ok(match (is_chunked, length) {
-            (true, _) => Body::Chunked {
+            (true, _) => ResponseBody::Chunked {
                 stream: &mut self.stream,
                 left: Some(0),
             },
-            (false, Some(length)) => Body::Sized((&mut self.stream).take(length)),
-            (false, None) => Body::Rest(&mut self.stream),
+            (false, Some(length)) => ResponseBody::Sized((&mut self.stream).take(length)),
+            (false, None) => ResponseBody::Rest(&mut self.stream),
         })
     }
 }
 
-impl Body<'_> {
+impl ResponseBody<'_> {
     /// Reads the rest of the body, so that the connection can be used again.
     pub(crate) fn finish(mut self) -> Result<u64> {
         let read = std::io::copy(&mut self, &mut std::io::sink());
@@ -118,12 +118,12 @@ impl Body<'_> {
     }
 }
 
-impl Read for Body<'_> {
+impl Read for ResponseBody<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let (stream, left) = match self {
-            Body::Sized(stream) => return stream.read(buffer),
-            Body::Rest(stream) => return stream.read(buffer),
-            Body::Chunked { stream, left } => (stream, left),
+            ResponseBody::Sized(stream) => return stream.read(buffer),
+            ResponseBody::Rest(stream) => return stream.read(buffer),
+            ResponseBody::Chunked { stream, left } => (stream, left),
         };
         let Some(bytes) = left else {
             return Ok(0);

@@ -6,7 +6,7 @@ use super::Result;
 
 /// A packet.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Packet {
+pub(crate) enum LoadPacket {
     Data(Vec<u8>),
     Flush,
     /// A delimiter (0001) or the end of a response (0002).
@@ -43,17 +43,17 @@ pub(crate) fn read_into(stream: &mut dyn Read, buffer: &mut [u8]) -> Result<Opti
 }
 
 /// Reads a packet.
-pub(crate) fn read(stream: &mut dyn Read) -> Result<Packet> {
+pub(crate) fn read(stream: &mut dyn Read) -> Result<LoadPacket> {
     let mut buffer = vec![0; 65_536];
     match read_into(stream, &mut buffer)? {
-        None => Ok(Packet::Flush),
-        Some(0) => Ok(Packet::Special),
+        None => Ok(LoadPacket::Flush),
+        Some(0) => Ok(LoadPacket::Special),
         Some(length) => {
             buffer.truncate(length);
             if let Some(text) = buffer.strip_prefix(b"ERR ") {
                 return Err(format!("the server says: {}", text.escape_ascii()));
             }
-            Ok(Packet::Data(buffer))
+            Ok(LoadPacket::Data(buffer))
         }
     }
 }

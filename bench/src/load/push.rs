@@ -7,21 +7,21 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
 use super::Result;
-use super::client::Client;
+use super::client::LoadClient;
 use super::packets::{self, FLUSH};
 
 const SERVICE: &str = "git-receive-pack";
 
 /// A commit to push.
-struct Change {
+struct PushedCommit {
     id: String,
     pack: Vec<u8>,
 }
 
 /// Commits on top of a repository, each in a pack of its own. They are created before the
 /// measurement.
-pub struct Changes {
-    changes: Mutex<Vec<Change>>,
+pub struct PreparedPushes {
+    changes: Mutex<Vec<PushedCommit>>,
     base: String,
     /// The largest number of branches that pushes leave.
     most_branches: usize,
@@ -29,7 +29,7 @@ pub struct Changes {
     pushed: Mutex<VecDeque<String>>,
 }
 
-impl Changes {
+impl PreparedPushes {
     /// Creates `count` commits on the branch `main` of `template`, in a directory beside it.
     ///
     /// # Errors
@@ -64,10 +64,10 @@ impl Changes {
             let ids = format!("{id}\n^{base}\n");
             let arguments = ["pack-objects", "-q", "--stdout", "--revs"];
             let pack = run(&folder, &arguments, &ids)?;
-            changes.push(Change { id, pack });
+            changes.push(PushedCommit { id, pack });
         }
         std::fs::remove_dir_all(&folder).map_err(failed)?;
-        Ok(Changes {
+        Ok(PreparedPushes {
             changes: Mutex::new(changes),
             base,
             most_branches: usize::MAX,
@@ -87,7 +87,7 @@ impl Changes {
     ///
     /// # Errors
     /// Fails if the push is refused, or if no commit is left.
-    pub fn push(&self, client: &Client, repository: &str) -> Result<()> {
+    pub fn push(&self, client: &LoadClient, repository: &str) -> Result<()> {
         let mut changes = self.changes.lock().map_err(|_| "a push has panicked")?;
         let change = changes.pop().ok_or("there are no commits left to push")?;
         drop(changes);

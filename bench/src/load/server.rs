@@ -7,19 +7,19 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::Result;
-use super::group::Group;
+use super::group::ControlGroup;
 
 /// The timeout for the start of a server, and for the end of its processes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A running server. Dropping the value kills all processes of its group.
-pub struct Server {
+pub struct BenchServer {
     child: Child,
     /// The control group of its processes.
-    pub group: Group,
+    pub group: ControlGroup,
 }
 
-impl Server {
+impl BenchServer {
     /// Starts `command`, and waits until the server listens at `address`.
     ///
     /// # Errors
@@ -28,7 +28,7 @@ impl Server {
         if TcpStream::connect(address).is_ok() {
             return Err(format!("another server listens at {address}"));
         }
-        let group = Group::new()?;
+        let group = ControlGroup::new()?;
         // The shell enters the group and then becomes the server.
         let enter: Vec<String> = group
             .doors()
@@ -43,7 +43,7 @@ impl Server {
             .stdout(Stdio::null())
             .spawn()
             .map_err(|error| format!("cannot start the server: {error}"))?;
-        let mut server = Server { child, group };
+        let mut server = BenchServer { child, group };
         let begun = Instant::now();
         while TcpStream::connect(address).is_err() {
             if let Ok(Some(status)) = server.child.try_wait() {
@@ -74,7 +74,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for BenchServer {
     fn drop(&mut self) {
         for signal in [Signal::TERM, Signal::KILL] {
             let begun = Instant::now();

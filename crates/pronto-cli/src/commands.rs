@@ -81,7 +81,7 @@ use std::ffi::OsString;
 use clap::Command as Definition;
 
 use crate::arguments::{asks_for_usage, complete, document, normalise, normalise_leading};
-use crate::context::{Context, Run};
+use crate::context::{Context, RunCommand};
 use crate::error::{CliError, ExitCode};
 
 /// Preparations that a command needs.
@@ -93,7 +93,7 @@ pub struct Needs {
 
 /// The style in which the arguments of a command are parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Style {
+pub enum ArgumentStyle {
     /// Options by the definition, in Git's style (see [`crate::arguments`]).
     Options,
     /// Options that end at the first plain argument.
@@ -108,7 +108,7 @@ pub enum Style {
 
 /// The section of `help` that lists a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Group {
+pub enum HelpSection {
     /// Creating a working area.
     Start,
     /// Working on the current change.
@@ -125,47 +125,47 @@ pub enum Group {
     About,
 }
 
-impl Group {
+impl HelpSection {
     /// Returns the heading above the commands of this group.
     pub fn title(self) -> &'static str {
         match self {
-            Group::Start => "start a working area",
-            Group::Change => "work on the current change",
-            Group::Examine => "inspect history and state",
-            Group::Grow => "record and maintain history",
-            Group::Collaborate => "collaborate",
-            Group::Plumbing => "commands for scripts",
-            Group::About => "learn about pronto",
+            HelpSection::Start => "start a working area",
+            HelpSection::Change => "work on the current change",
+            HelpSection::Examine => "inspect history and state",
+            HelpSection::Grow => "record and maintain history",
+            HelpSection::Collaborate => "collaborate",
+            HelpSection::Plumbing => "commands for scripts",
+            HelpSection::About => "learn about pronto",
         }
     }
 }
 
 /// A native command, as a row of the table.
 #[derive(Debug)]
-pub struct Command {
+pub struct NativeCommand {
     /// The name that the user types.
     pub name: &'static str,
     /// A summary in one line: lower case, no full stop.
     pub summary: &'static str,
     /// The section of `help` that lists the command.
-    pub group: Group,
+    pub group: HelpSection,
     /// The preparations that the command needs.
     pub needs: Needs,
     /// The style in which the arguments of the command are parsed.
-    pub style: Style,
+    pub style: ArgumentStyle,
     augment: fn(Definition) -> Definition,
-    run: Run,
+    run: RunCommand,
 }
 
 /// Makes a row of the table from the module with `Args` and `run`, and the description.
 macro_rules! command {
     ($module:ident, $name:literal, $summary:literal, $group:ident, $style:ident, signals: $signals:literal) => {
-        Command {
+        NativeCommand {
             name: $name,
             summary: $summary,
-            group: Group::$group,
+            group: HelpSection::$group,
             needs: Needs { signals: $signals },
-            style: Style::$style,
+            style: ArgumentStyle::$style,
             augment: <$module::Args as clap::Args>::augment_args,
             run: |definition, tokens, context| {
                 let args = parse::<$module::Args>(definition, tokens)?;
@@ -180,12 +180,12 @@ macro_rules! command {
 /// parsed, but the context is not prepared, because the command continues in another program.
 macro_rules! elsewhere {
     ($module:ident, $name:literal, $summary:literal, $group:ident, $style:ident) => {
-        Command {
+        NativeCommand {
             name: $name,
             summary: $summary,
-            group: Group::$group,
+            group: HelpSection::$group,
             needs: Needs { signals: true },
-            style: Style::$style,
+            style: ArgumentStyle::$style,
             augment: <$module::Args as clap::Args>::augment_args,
             run: |definition, tokens, context| {
                 let args = parse::<$module::Args>(definition, tokens)?;
@@ -210,14 +210,14 @@ macro_rules! served {
 /// The commands that the program `pronto-server` runs. In `pronto`, these commands continue in
 /// `pronto-server`.
 #[cfg(feature = "serve")]
-pub(crate) static SERVED: &[crate::context::Served] = &[
+pub(crate) static SERVED: &[crate::context::ServerCommand] = &[
     served!(serve, "serve"),
     served!(shell, "shell"),
     served!(store, "store"),
 ];
 
 /// All native commands, sorted by name.
-pub static COMMANDS: &[Command] = &[
+pub static COMMANDS: &[NativeCommand] = &[
     command!(add, "add", "stage the content of files", Change, Options, signals: true),
     command!(archive, "archive", "write the files of a tree as tar or zip", Examine, Raw, signals: true),
     command!(bundle, "bundle", "exchange refs and objects by a file", Collaborate, Raw, signals: true),
@@ -315,7 +315,7 @@ pub fn definition() -> Definition {
         .disable_version_flag(true)
         .disable_help_subcommand(true)
         .subcommand_required(true);
-    let documented = |command: &Command| {
+    let documented = |command: &NativeCommand| {
         let own = document((command.augment)(Definition::new(command.name)));
         groups::apply(own.about(command.summary))
     };
@@ -323,21 +323,21 @@ pub fn definition() -> Definition {
 }
 
 /// Returns the native command called `name`.
-pub fn find(name: &str) -> Option<&'static Command> {
+pub fn find(name: &str) -> Option<&'static NativeCommand> {
     let at = COMMANDS
         .binary_search_by_key(&name, |command| command.name)
         .ok()?;
     Some(&COMMANDS[at])
 }
 
-impl Command {
+impl NativeCommand {
     /// Returns the clap definition of the arguments, for help, manual and completions.
     pub fn definition(&self) -> Definition {
         let name = format!("pronto {}", self.name);
         let mut definition = complete((self.augment)(Definition::new(self.name)))
             .about(self.summary)
             .bin_name(name);
-        if self.style == Style::Nested {
+        if self.style == ArgumentStyle::Nested {
             // `build` adds the full names of subcommands and the global options.
             definition.build();
         }
@@ -346,7 +346,7 @@ impl Command {
 
     /// Returns whether `arguments` request the manual of the command or of a subcommand (`--help`).
     pub(crate) fn asks_for_manual(&self, arguments: &[OsString]) -> bool {
-        if self.style != Style::Nested {
+        if self.style != ArgumentStyle::Nested {
             return arguments.first().is_some_and(|first| first == "--help");
         }
         let is_help = |word: &OsString| word == "--help";
@@ -356,7 +356,7 @@ impl Command {
     /// Returns the definition of the command or subcommand whose usage `arguments` request (`-h`),
     /// if any.
     pub(crate) fn asked_usage(&self, arguments: &[OsString]) -> Option<Definition> {
-        if self.style != Style::Nested {
+        if self.style != ArgumentStyle::Nested {
             return asks_for_usage(arguments).then(|| self.definition());
         }
         if arguments.last().is_none_or(|last| last != "-h") {
@@ -369,7 +369,7 @@ impl Command {
     /// Returns the name of the command and of the subcommand that `arguments` call: `store import`.
     pub(crate) fn called(&self, arguments: &[OsString]) -> String {
         match self.style {
-            Style::Nested => {
+            ArgumentStyle::Nested => {
                 let (definition, _) = nested::named(self.definition(), arguments);
                 let name = definition.get_bin_name().unwrap_or(self.name);
                 name.trim_start_matches("pronto ").to_owned()
@@ -387,14 +387,14 @@ impl Command {
         let definition = self.definition();
         context.arguments = arguments.to_vec();
         let tokens = match self.style {
-            Style::Options => {
+            ArgumentStyle::Options => {
                 let normalised = normalise(&definition, arguments)?;
                 context.separator = normalised.separator;
                 normalised.tokens
             }
-            Style::Leading => normalise_leading(&definition, arguments)?.tokens,
-            Style::Nested => nested::tokens(&definition, arguments)?,
-            Style::Raw => std::iter::once("--".into())
+            ArgumentStyle::Leading => normalise_leading(&definition, arguments)?.tokens,
+            ArgumentStyle::Nested => nested::tokens(&definition, arguments)?,
+            ArgumentStyle::Raw => std::iter::once("--".into())
                 .chain(arguments.iter().cloned())
                 .collect(),
         };

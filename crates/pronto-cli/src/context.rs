@@ -14,15 +14,15 @@ use pronto::{Environment, ErrorKind, NoticeQueue, Repository};
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Progress;
 use pronto_io::signals;
-use pronto_trace::Session;
+use pronto_trace::TraceSession;
 
 use crate::error::{CliError, ExitCode};
 use crate::globals::Globals;
-use crate::output::Output;
+use crate::output::StdoutWriter;
 use crate::programs;
 use crate::settings;
 use crate::terminal::colors::{ADVICE, Paint, RemoteWords};
-use crate::terminal::progress::{Look, Messages, Terminal};
+use crate::terminal::progress::{PrintedMessages, ProgressStyle, Terminal};
 use crate::terminal::text::{write_colored, write_painted, write_to_stderr};
 
 /// The environment variable with the purpose of a background process. Child processes do not
@@ -30,17 +30,18 @@ use crate::terminal::text::{write_colored, write_painted, write_to_stderr};
 pub(crate) const BACKGROUND_VARIABLE: &str = "PRONTO_BACKGROUND";
 
 /// A function that runs a command with the definition of its arguments.
-pub(crate) type Run = fn(clap::Command, Vec<OsString>, &mut Context) -> Result<ExitCode, CliError>;
+pub(crate) type RunCommand =
+    fn(clap::Command, Vec<OsString>, &mut Context) -> Result<ExitCode, CliError>;
 
 /// A command that only `pronto-server` runs: the name, and the `run` function in that program.
-pub(crate) type Served = (&'static str, Run);
+pub(crate) type ServerCommand = (&'static str, RunCommand);
 
 /// The state that every command uses: the options before the command, standard output, the
 /// repository and the interrupt.
 #[derive(Debug)]
 pub struct Context {
     /// Standard output, buffered and flushed at the end.
-    pub out: Output,
+    pub out: StdoutWriter,
     /// The options before the command.
     pub globals: Globals,
     /// The interrupt that a signal triggers. It must be passed to every long operation.
@@ -62,10 +63,10 @@ pub struct Context {
     /// The notices of the repositories that this command opens.
     notices: Arc<NoticeQueue>,
     terminal: Option<Terminal>,
-    pub(crate) trace: Option<Session>,
+    pub(crate) trace: Option<TraceSession>,
     /// The commands that this program runs itself. Other programs continue in `pronto-server` for
     /// them.
-    pub(crate) served: &'static [Served],
+    pub(crate) served: &'static [ServerCommand],
 }
 
 impl Context {
@@ -76,7 +77,7 @@ impl Context {
         begun: Instant,
     ) -> Self {
         Context {
-            out: Output::new(),
+            out: StdoutWriter::new(),
             globals,
             interrupt: Interrupt::new(),
             arguments: Vec::new(),
@@ -100,8 +101,8 @@ impl Context {
     pub fn progress(&mut self, explicit: Option<bool>, quiet: bool) -> Arc<dyn Progress> {
         let meters = self.shows_progress(explicit, quiet);
         let messages = match quiet && !meters {
-            true => Messages::OfRemote,
-            false => Messages::All,
+            true => PrintedMessages::OfRemote,
+            false => PrintedMessages::All,
         };
         let delay = self.number("GIT_PROGRESS_DELAY").unwrap_or(1);
         self.terminal(meters, messages, Duration::from_secs(delay))
@@ -111,7 +112,7 @@ impl Context {
     /// delay.
     pub fn prompt_progress(&mut self, meters: bool) -> Arc<dyn Progress> {
         match meters {
-            true => self.terminal(true, Messages::All, Duration::ZERO),
+            true => self.terminal(true, PrintedMessages::All, Duration::ZERO),
             false => Arc::new(()),
         }
     }
@@ -121,14 +122,19 @@ impl Context {
         self.globals.variable(name)?.to_str()?.parse().ok()
     }
 
-    fn terminal(&mut self, meters: bool, messages: Messages, delay: Duration) -> Arc<dyn Progress> {
+    fn terminal(
+        &mut self,
+        meters: bool,
+        messages: PrintedMessages,
+        delay: Duration,
+    ) -> Arc<dyn Progress> {
         let stderr = io::stderr();
         let is_terminal = stderr.is_terminal();
         let is_dumb = self
             .globals
             .variable("TERM")
             .is_none_or(|term| term == "dumb");
-        let look = Look {
+        let look = ProgressStyle {
             meters,
             messages,
             clears: is_terminal && !is_dumb,
@@ -327,9 +333,9 @@ impl Context {
     }
 
     /// Ends the process if a signal has requested that.
-    pub(crate) fn end_if_asked(&self) {
+    pub(crate) fn exit_if_signalled(&self) {
         self.settle();
-        signals::end_if_asked(|signal| {
+        signals::exit_if_signalled(|signal| {
             if let Some(trace) = &self.trace {
                 trace.signal(signal);
             }

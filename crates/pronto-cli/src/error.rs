@@ -53,10 +53,10 @@ pub enum Kind {
 /// The error of a command: messages, hints, kind and exit code. Commands create it, and `startup`
 /// prints it once.
 #[derive(Debug)]
-pub struct CliError(Box<Repr>);
+pub struct CliError(Box<CliErrorData>);
 
 #[derive(Debug)]
-struct Repr {
+struct CliErrorData {
     kind: Kind,
     code: ExitCode,
     /// Lines of a server, which are printed first.
@@ -71,7 +71,7 @@ struct Repr {
 
 impl CliError {
     fn new(kind: Kind, code: ExitCode, messages: Vec<String>) -> Self {
-        CliError(Box::new(Repr {
+        CliError(Box::new(CliErrorData {
             kind,
             code,
             remote: Vec::new(),

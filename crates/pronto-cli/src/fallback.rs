@@ -29,14 +29,14 @@ const DEPTH_LIMIT: u32 = 40;
 
 /// The identity of a file, independent of its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Identity {
+struct ProgramIdentity {
     device: u64,
     inode: u64,
 }
 
-impl Identity {
+impl ProgramIdentity {
     fn of(metadata: &Metadata) -> Self {
-        Identity {
+        ProgramIdentity {
             device: metadata.dev(),
             inode: metadata.ino(),
         }
@@ -44,7 +44,7 @@ impl Identity {
 
     fn parse(text: &str) -> Option<Self> {
         let (device, inode) = text.split_once(':')?;
-        Some(Identity {
+        Some(ProgramIdentity {
             device: device.parse().ok()?,
             inode: inode.parse().ok()?,
         })
@@ -52,24 +52,24 @@ impl Identity {
 }
 
 #[derive(Debug, Default)]
-struct Chain {
+struct CallChain {
     depth: u32,
     /// The files that are this program, or that lead back to it.
-    own: Vec<Identity>,
+    own: Vec<ProgramIdentity>,
 }
 
-impl Chain {
+impl CallChain {
     /// Reads the record of earlier hand-overs from the environment, and adds this program.
     fn inherited() -> Self {
         let mut chain = variable(CHAIN)
-            .and_then(|text| Chain::parse(text.to_str()?))
+            .and_then(|text| CallChain::parse(text.to_str()?))
             .unwrap_or_default();
         if let Ok(own) = std::env::current_exe().and_then(std::fs::metadata) {
-            chain.add(Identity::of(&own));
+            chain.add(ProgramIdentity::of(&own));
         }
         // The name `git` may be a link to `pronto`, which has become this program.
         if let Some(Ok(caller)) = programs::caller().map(std::fs::metadata) {
-            chain.add(Identity::of(&caller));
+            chain.add(ProgramIdentity::of(&caller));
         }
         chain
     }
@@ -77,16 +77,16 @@ impl Chain {
     fn parse(text: &str) -> Option<Self> {
         let mut fields = text.split(';');
         let process: u32 = fields.next()?.parse().ok()?;
-        let mut chain = Chain {
+        let mut chain = CallChain {
             depth: fields.next()?.parse().ok()?,
             own: Vec::new(),
         };
-        let chosen = Identity::parse(fields.next()?);
+        let chosen = ProgramIdentity::parse(fields.next()?);
         for own in fields
             .next()?
             .split(',')
             .take(64)
-            .filter_map(Identity::parse)
+            .filter_map(ProgramIdentity::parse)
         {
             chain.add(own);
         }
@@ -97,14 +97,14 @@ impl Chain {
         Some(chain)
     }
 
-    fn add(&mut self, identity: Identity) {
+    fn add(&mut self, identity: ProgramIdentity) {
         if !self.own.contains(&identity) {
             self.own.push(identity);
         }
     }
 
-    fn render(&self, chosen: Identity) -> String {
-        let text = |file: &Identity| format!("{}:{}", file.device, file.inode);
+    fn render(&self, chosen: ProgramIdentity) -> String {
+        let text = |file: &ProgramIdentity| format!("{}:{}", file.device, file.inode);
         let own: Vec<String> = self.own.iter().map(text).collect();
         let (process, depth) = (std::process::id(), self.depth + 1);
         format!("{process};{depth};{};{}", text(&chosen), own.join(","))
@@ -119,14 +119,14 @@ pub(crate) fn is_forbidden() -> bool {
 
 /// Returns whether an installed git can run calls.
 pub(crate) fn is_possible() -> bool {
-    let chain = Chain::inherited();
+    let chain = CallChain::inherited();
     !is_forbidden() && chain.depth < DEPTH_LIMIT && find_git(&chain).is_ok()
 }
 
 /// Replaces this process by the installed git with `arguments` (without the name of the program).
 /// Returns only if that fails.
 pub(crate) fn exec(globals: &Globals, arguments: &[OsString]) -> CliError {
-    let chain = Chain::inherited();
+    let chain = CallChain::inherited();
     if chain.depth >= DEPTH_LIMIT {
         return CliError::fatal("handing calls to git runs in a circle")
             .with_hint("set PRONTO_GIT to the path of the real git");
@@ -152,7 +152,7 @@ pub(crate) fn exec(globals: &Globals, arguments: &[OsString]) -> CliError {
 
 /// The git that does a part of a command.
 #[derive(Clone, Debug)]
-pub(crate) struct Git {
+pub(crate) struct FallbackGit {
     /// The path of the program.
     pub(crate) program: PathBuf,
     /// The changes of the environment: the options before the command of this process, and the
@@ -160,7 +160,7 @@ pub(crate) struct Git {
     pub(crate) variables: Vec<(OsString, OsString)>,
 }
 
-impl Git {
+impl FallbackGit {
     /// Creates a command that runs this git.
     pub(crate) fn command(&self) -> Command {
         let mut command = child::command(&self.program);
@@ -179,8 +179,8 @@ impl Git {
 ///
 /// # Errors
 /// Fails if git is not installed, or if calls of git are disabled.
-pub(crate) fn git(globals: &Globals) -> Result<Git, CliError> {
-    let chain = Chain::inherited();
+pub(crate) fn git(globals: &Globals) -> Result<FallbackGit, CliError> {
+    let chain = CallChain::inherited();
     if is_forbidden() {
         let hint = "PRONTO_NO_FALLBACK is set";
         return Err(CliError::fatal("this needs git, which may not be called").with_hint(hint));
@@ -194,7 +194,7 @@ pub(crate) fn git(globals: &Globals) -> Result<Git, CliError> {
     let given = given.map(|(name, value)| (name.into(), value.to_owned()));
     let mark = (CHAIN.into(), chain.render(identity).into());
     let variables = given.chain([mark]).collect();
-    Ok(Git { program, variables })
+    Ok(FallbackGit { program, variables })
 }
 
 /// Returns an environment variable of this process. Only this function reads the variables that
@@ -233,14 +233,14 @@ fn without_own_options(arguments: &[OsString]) -> Vec<&OsStr> {
 
 /// Finds the git to run: the program that `PRONTO_GIT` names, or the first `git` on `PATH` that is
 /// not this program.
-fn find_git(chain: &Chain) -> Result<(PathBuf, Identity), CliError> {
+fn find_git(chain: &CallChain) -> Result<(PathBuf, ProgramIdentity), CliError> {
     if let Some(named) = variable("PRONTO_GIT").filter(|path| !path.is_empty()) {
         // A name without a slash is searched on `PATH`, not in the current directory.
         let path = match named.as_bytes().contains(&b'/') {
             true => PathBuf::from(named),
             false => child::find(&named).unwrap_or_else(|| named.into()),
         };
-        return match child::executable(&path).map(|metadata| Identity::of(&metadata)) {
+        return match child::executable(&path).map(|metadata| ProgramIdentity::of(&metadata)) {
             Some(identity) if chain.own.contains(&identity) => Err(CliError::fatal(format!(
                 "PRONTO_GIT leads back to this program: '{}'",
                 path.display()
@@ -254,7 +254,7 @@ fn find_git(chain: &Chain) -> Result<(PathBuf, Identity), CliError> {
     }
     let mut identity = None;
     let found = child::find_where(OsStr::new("git"), |metadata| {
-        identity = Some(Identity::of(metadata)).filter(|file| !chain.own.contains(file));
+        identity = Some(ProgramIdentity::of(metadata)).filter(|file| !chain.own.contains(file));
         identity.is_some()
     });
     if let (Some(path), Some(identity)) = (found, identity) {
@@ -300,14 +300,14 @@ mod tests {
 
     #[test]
     fn a_wrapper_that_comes_back_as_the_same_process_is_not_taken_again() {
-        let wrapper = Identity {
+        let wrapper = ProgramIdentity {
             device: 1,
             inode: 2,
         };
-        let text = Chain::default().render(wrapper);
-        assert_eq!(Chain::parse(&text).expect("well formed").own, [wrapper]);
+        let text = CallChain::default().render(wrapper);
+        assert_eq!(CallChain::parse(&text).expect("well formed").own, [wrapper]);
         let other = text.replacen(&std::process::id().to_string(), "0", 1);
-        assert_eq!(Chain::parse(&other).expect("well formed").own, []);
-        assert!(Chain::parse("nonsense").is_none());
+        assert_eq!(CallChain::parse(&other).expect("well formed").own, []);
+        assert!(CallChain::parse("nonsense").is_none());
     }
 }

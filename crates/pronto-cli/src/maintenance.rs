@@ -16,7 +16,7 @@ use pronto::{ErrorKind, Repository};
 use crate::context::BACKGROUND_VARIABLE;
 use crate::{CliError, Context};
 
-pub(crate) use background::{Background, Ending, in_background};
+pub(crate) use background::{Background, BackgroundResult, in_background};
 pub(crate) use runner::Subprocesses;
 
 /// Starts maintenance if a task is due, detached from this process and at low priority.

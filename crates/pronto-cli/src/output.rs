@@ -11,16 +11,16 @@ const CAPACITY_BYTES: usize = 64 * 1024;
 /// at the end of the process. On a terminal, control characters become `?`, except for colours and
 /// line ends.
 #[derive(Debug, Default)]
-pub struct Output {
+pub struct StdoutWriter {
     buffer: Vec<u8>,
     /// Whether standard output is a terminal; `None` before the first check.
     is_terminal: Option<bool>,
 }
 
-impl Output {
+impl StdoutWriter {
     /// Creates an empty buffer. The first write allocates.
     pub const fn new() -> Self {
-        Output {
+        StdoutWriter {
             buffer: Vec::new(),
             is_terminal: None,
         }
@@ -76,7 +76,7 @@ impl Output {
     }
 }
 
-impl Write for Output {
+impl Write for StdoutWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.write_all(bytes)?;
         Ok(bytes.len())

@@ -9,7 +9,7 @@ use clap::Command as Definition;
 
 use crate::alias;
 use crate::commands::{self, COMMANDS};
-use crate::context::{Context, Served};
+use crate::context::{Context, ServerCommand};
 use crate::error::{CliError, ExitCode, Kind};
 use crate::fallback;
 use crate::globals::{Globals, Rest};
@@ -17,7 +17,7 @@ use crate::terminal::text::write_to_stderr;
 
 /// Runs the command line `arguments`, of which the first is the name of the program. `served` are
 /// the commands of servers that this program runs itself.
-pub(crate) fn run(arguments: &[OsString], served: &'static [Served]) -> ExitCode {
+pub(crate) fn run(arguments: &[OsString], served: &'static [ServerCommand]) -> ExitCode {
     let begun = Instant::now();
     let name = arguments
         .first()
@@ -154,7 +154,7 @@ fn hand_over(error: CliError, arguments: &[OsString], context: &mut Context) -> 
 
 /// Flushes the output, reports the error if there is one, and returns the exit code.
 fn finish(result: Result<ExitCode, CliError>, context: &mut Context) -> ExitCode {
-    context.end_if_asked();
+    context.exit_if_signalled();
     context.report();
     let flushed = context.out.flush().map_err(CliError::from);
     let error = match result.and_then(|code| flushed.map(|()| code)) {

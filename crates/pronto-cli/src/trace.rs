@@ -1,8 +1,8 @@
 //! The traces that this process writes on request.
 
-use pronto::config::{Config, EntryRef, Scope};
+use pronto::config::{Config, ConfigEntry, ConfigScope};
 use pronto::glob;
-use pronto_trace::{Parameter, Program, Session, Settings};
+use pronto_trace::{Parameter, Settings, TraceSession, TracedProgram};
 
 use crate::commands::version::GIT_VERSION;
 use crate::context::Context;
@@ -15,11 +15,11 @@ impl Context {
         let settings = match (Settings::from_variables(&get), &self.globals.trace_chrome) {
             (None, None) => return,
             (Some(settings), None) => settings,
-            (None, Some(path)) => Settings::unasked(&get).with_chrome(path.clone()),
+            (None, Some(path)) => Settings::without_git_traces(&get).with_chrome(path.clone()),
             (Some(settings), Some(path)) => settings.with_chrome(path.clone()),
         };
         let lossy = |argument: &std::ffi::OsString| argument.to_string_lossy().into_owned();
-        let program = Program {
+        let program = TracedProgram {
             version: match self.called_as_git {
                 true => GIT_VERSION.to_owned(),
                 false => format!("pronto {}", env!("CARGO_PKG_VERSION")),
@@ -28,7 +28,7 @@ impl Context {
             begun: self.begun,
         };
         let settings = settings.with_duplicate(pronto_io::descriptor::duplicate);
-        let (session, warnings) = Session::begin(&settings, program);
+        let (session, warnings) = TraceSession::begin(&settings, program);
         for warning in warnings {
             self.warn(&warning.to_string());
         }
@@ -62,7 +62,7 @@ impl Context {
 
     /// Records the configured variables and environment variables that the trace contains on
     /// request.
-    fn trace_parameters(&mut self, session: &Session) {
+    fn trace_parameters(&mut self, session: &TraceSession) {
         // The command reports a configuration that cannot be read.
         let Ok(config) = self.configuration() else {
             return;
@@ -92,7 +92,7 @@ impl Context {
             return;
         };
         for pattern in self.list("GIT_TRACE2_CONFIG_PARAMS", "trace2.configparams", config) {
-            let own = |entry: &EntryRef<'_>| entry.origin.scope == Scope::Local;
+            let own = |entry: &ConfigEntry<'_>| entry.origin.scope == ConfigScope::Local;
             record(session, &pattern, config.iter().filter(own));
         }
     }
@@ -104,7 +104,12 @@ impl Context {
             Some(words) => words.to_string_lossy().into_owned(),
             None => config
                 .entries(key)
-                .rfind(|entry| matches!(entry.origin.scope, Scope::System | Scope::Global))
+                .rfind(|entry| {
+                    matches!(
+                        entry.origin.scope,
+                        ConfigScope::System | ConfigScope::Global
+                    )
+                })
                 .and_then(|entry| entry.value.map(ToString::to_string))
                 .unwrap_or_default(),
         };
@@ -113,7 +118,7 @@ impl Context {
     }
 
     /// Returns the trace of this process, for recording the repository or the mode of the command.
-    pub fn trace(&self) -> Option<&Session> {
+    pub fn trace(&self) -> Option<&TraceSession> {
         self.trace.as_ref()
     }
 
@@ -152,10 +157,14 @@ impl Context {
 }
 
 /// Records the `entries` whose keys match `pattern`.
-fn record<'a>(session: &Session, pattern: &str, entries: impl Iterator<Item = EntryRef<'a>>) {
-    let how = glob::How {
+fn record<'a>(
+    session: &TraceSession,
+    pattern: &str,
+    entries: impl Iterator<Item = ConfigEntry<'a>>,
+) {
+    let how = glob::MatchOptions {
         fold_case: true,
-        ..glob::How::default()
+        ..glob::MatchOptions::default()
     };
     for entry in entries.filter(|entry| glob::matches(pattern.as_bytes(), entry.key, how)) {
         session.parameter(Parameter {

@@ -20,9 +20,9 @@ use bstr::{BStr, BString, ByteSlice};
 
 pub use crate::url::{NormalUrl, UrlMatch};
 pub use crate::value;
-pub use key::{Key, canonical};
+pub use key::{ConfigKey, canonical};
 pub use load::Loader;
-pub use place::{BranchInTables, Place};
+pub use place::{BranchInTables, RepositoryPaths};
 
 use crate::{Error, ErrorKind, Result, pattern};
 
@@ -46,7 +46,7 @@ pub fn without_repository(environment: &crate::Environment) -> Result<Config> {
 
 /// The scope of a value, as `--show-scope` prints it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Scope {
+pub enum ConfigScope {
     /// The configuration of the system (`--system`).
     System,
     /// The configuration of the user (`--global`).
@@ -61,16 +61,16 @@ pub enum Scope {
     Unknown,
 }
 
-impl Scope {
+impl ConfigScope {
     /// Returns the name that `--show-scope` prints.
     pub fn name(self) -> &'static str {
         match self {
-            Scope::System => "system",
-            Scope::Global => "global",
-            Scope::Local => "local",
-            Scope::Worktree => "worktree",
-            Scope::Command => "command",
-            Scope::Unknown => "unknown",
+            ConfigScope::System => "system",
+            ConfigScope::Global => "global",
+            ConfigScope::Local => "local",
+            ConfigScope::Worktree => "worktree",
+            ConfigScope::Command => "command",
+            ConfigScope::Unknown => "unknown",
         }
     }
 }
@@ -90,9 +90,9 @@ pub enum OriginKind {
 
 /// The source of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origin {
+pub struct ConfigOrigin {
     /// The scope of the values.
-    pub scope: Scope,
+    pub scope: ConfigScope,
     /// The kind of the source.
     pub kind: OriginKind,
     /// The name of the source in messages: a path in Git's spelling, or the name of a blob as
@@ -102,7 +102,7 @@ pub struct Origin {
     pub path: Option<PathBuf>,
 }
 
-impl Origin {
+impl ConfigOrigin {
     /// Returns the location as messages print it: `in file .git/config`.
     pub fn location(&self) -> String {
         match self.kind {
@@ -134,13 +134,13 @@ struct Entry {
 
 /// One configured value.
 #[derive(Clone, Copy, Debug)]
-pub struct EntryRef<'a> {
+pub struct ConfigEntry<'a> {
     /// The key in canonical form: the section and the variable in lower case.
     pub key: &'a BStr,
     /// The value, or `None` for a key without `=`, which means true.
     pub value: Option<&'a BStr>,
     /// The source of the value.
-    pub origin: &'a Origin,
+    pub origin: &'a ConfigOrigin,
     /// The line number, counted from one, or zero if the source has no lines.
     pub line: u32,
 }
@@ -155,12 +155,12 @@ pub struct EntryRef<'a> {
 pub struct Config {
     text: Vec<u8>,
     entries: Vec<Entry>,
-    origins: Vec<Origin>,
+    origins: Vec<ConfigOrigin>,
     by_key: OnceLock<Vec<u32>>,
 }
 
 impl Config {
-    fn push_origin(&mut self, origin: Origin) -> u32 {
+    fn push_origin(&mut self, origin: ConfigOrigin) -> u32 {
         self.origins.push(origin);
         self.origins.len() as u32 - 1
     }
@@ -195,8 +195,8 @@ impl Config {
         self.text[range.start as usize..range.end as usize].as_bstr()
     }
 
-    fn entry(&self, entry: &Entry) -> EntryRef<'_> {
-        EntryRef {
+    fn entry(&self, entry: &Entry) -> ConfigEntry<'_> {
+        ConfigEntry {
             key: self.slice(&entry.key),
             value: entry.value.as_ref().map(|value| self.slice(value)),
             origin: &self.origins[entry.origin as usize],
@@ -205,13 +205,16 @@ impl Config {
     }
 
     /// Returns all values, in the order in which they were read.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = EntryRef<'_>> {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = ConfigEntry<'_>> {
         self.entries.iter().map(|entry| self.entry(entry))
     }
 
     /// Returns all values of `key`, in the order in which they were read.
-    pub fn entries(&self, key: impl AsRef<[u8]>) -> impl DoubleEndedIterator<Item = EntryRef<'_>> {
-        let key = Key::lookup(key.as_ref());
+    pub fn entries(
+        &self,
+        key: impl AsRef<[u8]>,
+    ) -> impl DoubleEndedIterator<Item = ConfigEntry<'_>> {
+        let key = ConfigKey::lookup(key.as_ref());
         let by_key = self.by_key.get_or_init(|| {
             let mut order: Vec<u32> = (0..self.entries.len() as u32).collect();
             order.sort_by_key(|&at| self.slice(&self.entries[at as usize].key));
@@ -226,7 +229,7 @@ impl Config {
     }
 
     /// Returns the effective value of `key`, which is the last one.
-    pub fn entry_of(&self, key: impl AsRef<[u8]>) -> Option<EntryRef<'_>> {
+    pub fn entry_of(&self, key: impl AsRef<[u8]>) -> Option<ConfigEntry<'_>> {
         self.entries(key).next_back()
     }
 
@@ -339,7 +342,7 @@ impl Config {
         let mut names: Vec<&BStr> = Vec::new();
         let mut seen = std::collections::HashSet::new();
         for entry in self.iter() {
-            let parts = Key::split(entry.key);
+            let parts = ConfigKey::split(entry.key);
             if let Some(name) = parts.subsection
                 && parts.section == section
                 && seen.insert(name)
@@ -352,7 +355,12 @@ impl Config {
 
     /// Returns the value of the key `section.<url>.variable` whose URL matches `url` best, or of
     /// `section.variable` if none matches.
-    pub fn for_url(&self, section: &str, variable: &str, url: &NormalUrl) -> Option<EntryRef<'_>> {
+    pub fn for_url(
+        &self,
+        section: &str,
+        variable: &str,
+        url: &NormalUrl,
+    ) -> Option<ConfigEntry<'_>> {
         best::best(self, section, variable, url)
     }
 }
@@ -366,7 +374,7 @@ pub enum BoolOrInt {
     Int(i64),
 }
 
-impl<'a> EntryRef<'a> {
+impl<'a> ConfigEntry<'a> {
     /// Returns the value as a string.
     ///
     /// # Errors

@@ -4,24 +4,24 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use bstr::{BString, ByteSlice};
-use pronto_io::untrusted::{self, LARGEST_TEXT_BYTES, Links};
+use pronto_io::untrusted::{self, LARGEST_TEXT_BYTES, SymlinkPolicy};
 
-use crate::config::{Loader, Place, Scope};
+use crate::config::{ConfigScope, Loader, RepositoryPaths};
 use crate::environment::Environment;
-use crate::format::Format;
-use crate::git_dir::{self, Candidate};
+use crate::format::RepositoryFormat;
+use crate::git_dir::{self, GitDirCandidate};
 use crate::{Error, ErrorKind, Result, path, safety};
 
 /// The paths of a repository, and the position of the caller in its worktree.
 #[derive(Clone, Debug)]
-pub struct Layout {
+pub struct RepositoryLayout {
     /// The absolute path of the repository; for a linked worktree, of its own directory in
     /// `worktrees/` (`--git-dir`).
     pub git_dir: PathBuf,
     /// The absolute path of the common directory of all worktrees (`--git-common-dir`).
     pub common_dir: PathBuf,
     /// The path of the repository in Git's spelling: `.git`, `.`, or absolute.
-    pub spoken_git_dir: PathBuf,
+    pub display_git_dir: PathBuf,
     /// The absolute path of the top of the worktree, or `None` for a bare repository
     /// (`--show-toplevel`).
     pub work_tree: Option<PathBuf>,
@@ -32,26 +32,26 @@ pub struct Layout {
     /// (`--show-prefix`).
     pub prefix: Option<BString>,
     /// The version and the extensions of the repository.
-    pub format: Format,
+    pub format: RepositoryFormat,
     /// Whether the configuration is contradictory: `core.bare` is true and `core.worktree` is set.
     pub contradicts: bool,
     /// The content of the repository's configuration file, which was read for the format.
     pub local_config: Option<Vec<u8>>,
 }
 
-impl Layout {
+impl RepositoryLayout {
     /// Returns the paths that the configuration loader needs.
-    pub fn place(&self) -> Place {
-        Place {
+    pub fn place(&self) -> RepositoryPaths {
+        RepositoryPaths {
             branch_in_tables: None,
             git_dir: self.git_dir.clone(),
             common_dir: self.common_dir.clone(),
-            spoken_common_dir: if self.common_dir == self.git_dir {
-                self.spoken_git_dir.clone()
+            display_common_dir: if self.common_dir == self.git_dir {
+                self.display_git_dir.clone()
             } else {
                 self.common_dir.clone()
             },
-            spoken_git_dir: self.spoken_git_dir.clone(),
+            display_git_dir: self.display_git_dir.clone(),
         }
     }
 }
@@ -61,7 +61,7 @@ impl Layout {
 /// # Errors
 /// Fails with [`ErrorKind::NoRepository`] if there is no repository, with [`ErrorKind::Unsafe`] if
 /// it must not be used, and with other kinds if it cannot be read. The messages are those of Git.
-pub fn discover(start: &Path, environment: &Environment) -> Result<Layout> {
+pub fn discover(start: &Path, environment: &Environment) -> Result<RepositoryLayout> {
     let start = environment.absolute(start);
     let mut layout = locate(&start, environment)?;
     layout.working_dir = match &layout.work_tree {
@@ -71,7 +71,7 @@ pub fn discover(start: &Path, environment: &Environment) -> Result<Layout> {
     Ok(layout)
 }
 
-fn locate(start: &Path, environment: &Environment) -> Result<Layout> {
+fn locate(start: &Path, environment: &Environment) -> Result<RepositoryLayout> {
     if let Some(git_dir) = environment.path("GIT_DIR") {
         return explicit(git_dir, None, start, environment);
     }
@@ -150,21 +150,25 @@ fn ceiling_above(start: &Path, environment: &Environment) -> Option<PathBuf> {
 }
 
 /// Looks for `.git` in `directory`, and then checks whether `directory` itself is a repository.
-fn look_in(directory: &Path, start: &Path, environment: &Environment) -> Result<Option<Layout>> {
+fn look_in(
+    directory: &Path,
+    start: &Path,
+    environment: &Environment,
+) -> Result<Option<RepositoryLayout>> {
     let dot_git = directory.join(".git");
     let found = match git_dir::look_at(&dot_git, &dot_git, environment)? {
-        Candidate::PointsTo(target) => Some((target, true)),
-        Candidate::Directory if git_dir::is_git_dir(&dot_git, environment) => {
+        GitDirCandidate::PointsTo(target) => Some((target, true)),
+        GitDirCandidate::Directory if git_dir::is_git_dir(&dot_git, environment) => {
             Some((dot_git.clone(), false))
         }
-        Candidate::Special => {
+        GitDirCandidate::Special => {
             let message = format!("not a regular file: '{}'", dot_git.display());
             return Err(Error::new(ErrorKind::NotARepository, message));
         }
         _ => None,
     };
     if let Some((git_dir, through_file)) = found {
-        let parts = safety::Found {
+        let parts = safety::DiscoveredPaths {
             git_file: through_file.then_some(&dot_git),
             work_tree: Some(directory),
             git_dir: &git_dir,
@@ -176,7 +180,7 @@ fn look_in(directory: &Path, start: &Path, environment: &Environment) -> Result<
         return Ok(None);
     }
     safety::check_bare(directory, environment)?;
-    let parts = safety::Found {
+    let parts = safety::DiscoveredPaths {
         git_file: None,
         work_tree: None,
         git_dir: directory,
@@ -193,24 +197,24 @@ fn ordinary(
     through_file: bool,
     start: &Path,
     environment: &Environment,
-) -> Result<Layout> {
-    let spoken = if through_file {
+) -> Result<RepositoryLayout> {
+    let display_path = if through_file {
         git_dir.as_path()
     } else {
         Path::new(".git")
     };
-    let mut layout = read_format(&git_dir, spoken, environment)?;
+    let mut layout = read_format(&git_dir, display_path, environment)?;
     if environment.get("GIT_WORK_TREE").is_some() || layout.format.work_tree.is_some() {
-        let spoken = if work_tree == start {
-            spoken.to_owned()
+        let display_path = if work_tree == start {
+            display_path.to_owned()
         } else {
             git_dir
         };
-        return explicit(&spoken, Some(layout), start, environment);
+        return explicit(&display_path, Some(layout), start, environment);
     }
     if layout.format.bare == Some(true) {
         if work_tree != start {
-            layout.spoken_git_dir = layout.git_dir.clone();
+            layout.display_git_dir = layout.git_dir.clone();
         }
         return Ok(layout);
     }
@@ -220,15 +224,15 @@ fn ordinary(
 }
 
 /// Returns the layout if `directory` is itself a repository.
-fn bare(directory: &Path, start: &Path, environment: &Environment) -> Result<Layout> {
-    let spoken = if directory == start {
+fn bare(directory: &Path, start: &Path, environment: &Environment) -> Result<RepositoryLayout> {
+    let display_path = if directory == start {
         Path::new(".")
     } else {
         directory
     };
-    let layout = read_format(directory, spoken, environment)?;
+    let layout = read_format(directory, display_path, environment)?;
     if environment.get("GIT_WORK_TREE").is_some() || layout.format.work_tree.is_some() {
-        return explicit(spoken, Some(layout), start, environment);
+        return explicit(display_path, Some(layout), start, environment);
     }
     Ok(layout)
 }
@@ -236,13 +240,13 @@ fn bare(directory: &Path, start: &Path, environment: &Environment) -> Result<Lay
 /// Returns the layout if the environment or the configuration names the repository or its worktree.
 fn explicit(
     named: &Path,
-    known: Option<Layout>,
+    known: Option<RepositoryLayout>,
     start: &Path,
     environment: &Environment,
-) -> Result<Layout> {
+) -> Result<RepositoryLayout> {
     let mut layout = match known {
         Some(mut layout) => {
-            layout.spoken_git_dir = named.to_owned();
+            layout.display_git_dir = named.to_owned();
             layout
         }
         None => find_named(named, environment)?.ok_or_else(|| {
@@ -278,7 +282,7 @@ fn explicit(
     layout.prefix = prefix_of(start, &work_tree);
     if layout.prefix.is_some() {
         let real = std::fs::canonicalize(&layout.git_dir);
-        layout.spoken_git_dir = real.unwrap_or_else(|_| layout.git_dir.clone());
+        layout.display_git_dir = real.unwrap_or_else(|_| layout.git_dir.clone());
     }
     layout.work_tree = Some(work_tree);
     Ok(layout)
@@ -317,22 +321,22 @@ fn check_parents(work_tree: &Path) -> Result<()> {
 /// # Errors
 /// Fails with [`ErrorKind::NotARepository`] if `named` is not a repository, and with other kinds if
 /// the repository cannot be read.
-pub fn open_named(named: &Path, environment: &Environment) -> Result<Layout> {
+pub fn open_named(named: &Path, environment: &Environment) -> Result<RepositoryLayout> {
     find_named(named, environment)?
         .ok_or_else(|| Error::new(ErrorKind::NotARepository, not_named(named)))
 }
 
 /// Opens the repository like [`open_named`]. Returns `None` if `named` is neither a repository nor
 /// a `.git` file.
-fn find_named(named: &Path, environment: &Environment) -> Result<Option<Layout>> {
+fn find_named(named: &Path, environment: &Environment) -> Result<Option<RepositoryLayout>> {
     // An empty path must not be resolved to the current directory.
     if named.as_os_str().is_empty() {
         return Ok(None);
     }
     let full = environment.absolute(named);
     match git_dir::look_at(&full, named, environment)? {
-        Candidate::PointsTo(target) => read_format(&target, &target, environment).map(Some),
-        Candidate::Directory if git_dir::is_git_dir(&full, environment) => {
+        GitDirCandidate::PointsTo(target) => read_format(&target, &target, environment).map(Some),
+        GitDirCandidate::Directory if git_dir::is_git_dir(&full, environment) => {
             read_format(&full, named, environment).map(Some)
         }
         _ => Ok(None),
@@ -343,7 +347,11 @@ fn not_named(named: &Path) -> String {
     format!("not a git repository: '{}'", named.display())
 }
 
-fn read_format(git_dir: &Path, spoken: &Path, environment: &Environment) -> Result<Layout> {
+fn read_format(
+    git_dir: &Path,
+    display_path: &Path,
+    environment: &Environment,
+) -> Result<RepositoryLayout> {
     let git_dir = if git_dir
         .components()
         .any(|part| part == std::path::Component::ParentDir)
@@ -354,15 +362,15 @@ fn read_format(git_dir: &Path, spoken: &Path, environment: &Environment) -> Resu
     };
     let common_dir = git_dir::common_dir(&git_dir, environment)?;
     let config = common_dir.join("config");
-    let local_config = untrusted::read(&config, Links::Follow, LARGEST_TEXT_BYTES).ok();
-    let mut layout = Layout {
+    let local_config = untrusted::read(&config, SymlinkPolicy::Follow, LARGEST_TEXT_BYTES).ok();
+    let mut layout = RepositoryLayout {
         git_dir,
         common_dir,
-        spoken_git_dir: spoken.to_owned(),
+        display_git_dir: display_path.to_owned(),
         work_tree: None,
         working_dir: PathBuf::new(),
         prefix: None,
-        format: Format::read(&crate::config::Config::default())?,
+        format: RepositoryFormat::read(&crate::config::Config::default())?,
         contradicts: false,
         local_config,
     };
@@ -372,7 +380,7 @@ fn read_format(git_dir: &Path, spoken: &Path, environment: &Environment) -> Resu
         Some(bytes) => loader.local_from(bytes.clone()),
         None => loader.local(),
     };
-    let mut format = Format::read(&loader.load()?)?;
+    let mut format = RepositoryFormat::read(&loader.load()?)?;
     if layout.common_dir != layout.git_dir && !format.worktree_config {
         (format.bare, format.work_tree) = (None, None);
     }
@@ -383,7 +391,7 @@ fn read_format(git_dir: &Path, spoken: &Path, environment: &Environment) -> Resu
             .load()?;
         for entry in own
             .iter()
-            .filter(|entry| entry.origin.scope == Scope::Worktree)
+            .filter(|entry| entry.origin.scope == ConfigScope::Worktree)
         {
             format.read_work_tree(&entry)?;
         }

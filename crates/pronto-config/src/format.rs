@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use bstr::{BStr, BString};
 use pronto_hash::Kind;
 
-use crate::config::{Config, EntryRef, Key, value};
+use crate::config::{Config, ConfigEntry, ConfigKey, value};
 use crate::{Error, ErrorKind, Result, path};
 
 /// The newest supported version of the repository format.
@@ -29,7 +29,7 @@ pub const EXTENSIONS_OF_ANY_VERSION: [&str; 4] =
 
 /// The format of a repository: `core.repositoryFormatVersion` and `extensions.*`.
 #[derive(Clone, Debug)]
-pub struct Format {
+pub struct RepositoryFormat {
     /// The version of the format (`core.repositoryFormatVersion`).
     pub version: i32,
     /// The hash function of object ids (`extensions.objectFormat`).
@@ -80,14 +80,14 @@ impl RefStorage {
     }
 }
 
-impl Format {
+impl RepositoryFormat {
     /// Reads the format from the configuration file of the repository.
     ///
     /// # Errors
     /// Fails with [`ErrorKind::ConfigValue`] or [`ErrorKind::Config`] if a value has the wrong type
     /// or names an unknown format.
     pub fn read(config: &Config) -> Result<Self> {
-        let mut format = Format {
+        let mut format = RepositoryFormat {
             version: 0,
             object_hash: Kind::Sha1,
             partial_clone: None,
@@ -117,7 +117,7 @@ impl Format {
     ///
     /// # Errors
     /// Fails with [`ErrorKind::ConfigValue`] if the value has the wrong type.
-    pub fn read_work_tree(&mut self, entry: &EntryRef<'_>) -> Result<()> {
+    pub fn read_work_tree(&mut self, entry: &ConfigEntry<'_>) -> Result<()> {
         if entry.key == "core.bare" {
             self.bare = Some(entry.bool()?);
         } else if entry.key == "core.worktree" {
@@ -126,8 +126,8 @@ impl Format {
         Ok(())
     }
 
-    fn read_extension(&mut self, name: &BStr, entry: &EntryRef<'_>) -> Result<()> {
-        if Key::split(entry.key).subsection.is_some() {
+    fn read_extension(&mut self, name: &BStr, entry: &ConfigEntry<'_>) -> Result<()> {
+        if ConfigKey::split(entry.key).subsection.is_some() {
             self.unknown.push(name.to_owned());
             return Ok(());
         }
@@ -145,7 +145,7 @@ impl Format {
         Ok(())
     }
 
-    fn read_newer_extension(&mut self, name: &BStr, entry: &EntryRef<'_>) -> Result<()> {
+    fn read_newer_extension(&mut self, name: &BStr, entry: &ConfigEntry<'_>) -> Result<()> {
         let invalid = |value: &BStr| {
             let (line, file) = (entry.line, &entry.origin.name);
             let message = format!("bad config line {line} in file {file}");

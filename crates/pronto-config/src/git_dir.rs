@@ -4,7 +4,7 @@ use std::io::{ErrorKind as Io, Read};
 use std::path::{Path, PathBuf};
 
 use bstr::ByteSlice;
-use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
+use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, SymlinkPolicy};
 
 use crate::environment::Environment;
 use crate::{Error, ErrorKind, Result, path};
@@ -34,7 +34,7 @@ fn has_valid_head(directory: &Path) -> bool {
     let head = directory.join("HEAD");
     let mut start = [0u8; 256];
     // A symbolic link is the old form of a symref and is not opened.
-    let opened = untrusted::open(&head, Links::Refuse);
+    let opened = untrusted::open(&head, SymlinkPolicy::Refuse);
     let read = opened.and_then(|mut file| file.read(&mut start));
     let length = match read {
         Ok(length) => length,
@@ -60,7 +60,7 @@ pub fn common_dir(git_dir: &Path, environment: &Environment) -> Result<PathBuf> 
         return Ok(environment.absolute(common));
     }
     let file = git_dir.join("commondir");
-    match untrusted::read(&file, Links::Follow, LARGEST_POINTER_BYTES) {
+    match untrusted::read(&file, SymlinkPolicy::Follow, LARGEST_POINTER_BYTES) {
         Ok(bytes) => {
             let target = path::borrow(bytes.trim_end_with(|c| c == '\n' || c == '\r')).to_owned();
             if target.is_absolute() {
@@ -80,7 +80,7 @@ pub fn common_dir(git_dir: &Path, environment: &Environment) -> Result<PathBuf> 
 }
 
 /// The type of a path at which a repository is searched.
-pub enum Candidate {
+pub enum GitDirCandidate {
     /// The path does not exist, or is not usable.
     Nothing,
     /// The path is neither a file nor a directory.
@@ -93,7 +93,7 @@ pub enum Candidate {
 
 /// The defect of a `.git` file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Flaw {
+pub enum GitFileError {
     /// The file does not exist.
     Missing,
     /// The path is not a file, but a directory or a special file.
@@ -113,18 +113,18 @@ pub enum Flaw {
     TooLarge,
 }
 
-impl Flaw {
+impl GitFileError {
     /// Returns Git's error code for the defect (`READ_GITFILE_ERR_*`).
     pub fn number(&self) -> u8 {
         match self {
-            Flaw::Missing => 9,
-            Flaw::NotAFile { directory: false } => 2,
-            Flaw::NotAFile { directory: true } => 10,
-            Flaw::Unreadable(_) => 3,
-            Flaw::Format => 5,
-            Flaw::NoPath => 6,
-            Flaw::NotARepository(_) => 7,
-            Flaw::TooLarge => 8,
+            GitFileError::Missing => 9,
+            GitFileError::NotAFile { directory: false } => 2,
+            GitFileError::NotAFile { directory: true } => 10,
+            GitFileError::Unreadable(_) => 3,
+            GitFileError::Format => 5,
+            GitFileError::NoPath => 6,
+            GitFileError::NotARepository(_) => 7,
+            GitFileError::TooLarge => 8,
         }
     }
 }
@@ -132,52 +132,54 @@ impl Flaw {
 /// Reads the `.git` file `file` and returns the repository to which it points.
 ///
 /// # Errors
-/// Fails with the [`Flaw`] of the file.
-pub fn read_git_file(file: &Path, env: &Environment) -> Result<PathBuf, Flaw> {
-    let metadata = std::fs::metadata(file).map_err(|_| Flaw::Missing)?;
+/// Fails with the [`GitFileError`] of the file.
+pub fn read_git_file(file: &Path, env: &Environment) -> Result<PathBuf, GitFileError> {
+    let metadata = std::fs::metadata(file).map_err(|_| GitFileError::Missing)?;
     if !metadata.is_file() {
         let directory = metadata.is_dir();
-        return Err(Flaw::NotAFile { directory });
+        return Err(GitFileError::NotAFile { directory });
     }
     if metadata.len() > LARGEST_POINTER_BYTES {
-        return Err(Flaw::TooLarge);
+        return Err(GitFileError::TooLarge);
     }
-    let bytes = untrusted::read(file, Links::Follow, LARGEST_POINTER_BYTES)
-        .map_err(|error| Flaw::Unreadable(pronto_io::error::reason(&error)))?;
-    let target = bytes.strip_prefix(b"gitdir: ").ok_or(Flaw::Format)?;
+    let bytes = untrusted::read(file, SymlinkPolicy::Follow, LARGEST_POINTER_BYTES)
+        .map_err(|error| GitFileError::Unreadable(pronto_io::error::reason(&error)))?;
+    let target = bytes
+        .strip_prefix(b"gitdir: ")
+        .ok_or(GitFileError::Format)?;
     let target = target.trim_end_with(|c| c == '\n' || c == '\r');
     if target.is_empty() {
-        return Err(Flaw::NoPath);
+        return Err(GitFileError::NoPath);
     }
     let target = path::borrow(target);
     let full = file.with_file_name("").join(target);
     if !is_git_dir(&full, env) {
-        return Err(Flaw::NotARepository(target.to_owned()));
+        return Err(GitFileError::NotARepository(target.to_owned()));
     }
     Ok(std::fs::canonicalize(&full).unwrap_or(full))
 }
 
-/// Determines the type of `file`, which is usually called `.git`. `spoken` is its path in messages.
+/// Determines the type of `file`, which is usually called `.git`. `display_path` is its path in messages.
 ///
 /// # Errors
 /// Fails with [`ErrorKind::NotARepository`] if `file` is a file that does not point to a
 /// repository, and with [`ErrorKind::Io`] if the file cannot be read.
-pub fn look_at(file: &Path, spoken: &Path, env: &Environment) -> Result<Candidate> {
-    let said = spoken.display();
+pub fn look_at(file: &Path, display_path: &Path, env: &Environment) -> Result<GitDirCandidate> {
+    let said = display_path.display();
     let message = match read_git_file(file, env) {
-        Ok(target) => return Ok(Candidate::PointsTo(target)),
-        Err(Flaw::Missing) => return Ok(Candidate::Nothing),
-        Err(Flaw::NotAFile { directory: true }) => return Ok(Candidate::Directory),
-        Err(Flaw::NotAFile { directory: false }) => return Ok(Candidate::Special),
-        Err(Flaw::Unreadable(reason)) => {
+        Ok(target) => return Ok(GitDirCandidate::PointsTo(target)),
+        Err(GitFileError::Missing) => return Ok(GitDirCandidate::Nothing),
+        Err(GitFileError::NotAFile { directory: true }) => return Ok(GitDirCandidate::Directory),
+        Err(GitFileError::NotAFile { directory: false }) => return Ok(GitDirCandidate::Special),
+        Err(GitFileError::Unreadable(reason)) => {
             let message = format!("error opening '{said}': {reason}");
             return Err(Error::new(ErrorKind::Io, message));
         }
-        Err(Flaw::TooLarge) => format!("too large to be a .git file: '{said}'"),
-        Err(Flaw::Format) => format!("invalid gitfile format: {said}"),
-        Err(Flaw::NoPath) => format!("no path in gitfile: {said}"),
-        Err(Flaw::NotARepository(target)) => {
-            let place = spoken.with_file_name("").join(target);
+        Err(GitFileError::TooLarge) => format!("too large to be a .git file: '{said}'"),
+        Err(GitFileError::Format) => format!("invalid gitfile format: {said}"),
+        Err(GitFileError::NoPath) => format!("no path in gitfile: {said}"),
+        Err(GitFileError::NotARepository(target)) => {
+            let place = display_path.with_file_name("").join(target);
             format!("not a git repository: {}", place.display())
         }
     };

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use bstr::{BString, ByteSlice};
 
-use crate::{Config, Environment, Layout, path};
+use crate::{Config, Environment, RepositoryLayout, path};
 
 /// Directories and files in the common directory of all worktrees.
 const SHARED_DIRECTORIES: &[&str] = &[
@@ -47,7 +47,7 @@ pub fn is_shared(name: &str) -> bool {
     SHARED_FILES.contains(&plain) || SHARED_DIRECTORIES.iter().any(|shared| is_or_below(shared))
 }
 
-impl Layout {
+impl RepositoryLayout {
     /// Returns the directory of loose objects and packs (`GIT_OBJECT_DIRECTORY`).
     pub fn objects_dir(&self, environment: &Environment) -> PathBuf {
         match environment.path("GIT_OBJECT_DIRECTORY") {
@@ -71,7 +71,7 @@ impl Layout {
 
 /// Returns the path of the repository file `name` (`index`, `hooks/x`, `info/exclude`).
 pub fn git_path(
-    layout: &Layout,
+    layout: &RepositoryLayout,
     config: &Config,
     environment: &Environment,
     name: &str,
@@ -113,14 +113,14 @@ pub fn git_path(
 
 /// Returns the path of the repository file `name` in Git's spelling (`git rev-parse --git-path`):
 /// relative to the working directory, and without normalisation of `name` and of the variables.
-pub fn spoken_git_path(
-    layout: &Layout,
+pub fn display_git_path(
+    layout: &RepositoryLayout,
     config: &Config,
     environment: &Environment,
     name: &str,
 ) -> BString {
     let variable = |name: &str| environment.bytes(name).map(BString::from);
-    let own = with_slash(&layout.spoken_git_dir);
+    let own = with_slash(&layout.display_git_dir);
     let common = match layout.common_dir == layout.git_dir {
         true => own.clone(),
         false => with_slash(&layout.common_dir),

@@ -11,7 +11,7 @@ use gix_glob::pattern::Mode;
 
 /// The options of a match (`WM_PATHNAME`, `WM_CASEFOLD`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct How {
+pub struct MatchOptions {
     /// Match a slash only by a slash or by `**` as a whole component. Otherwise every `*` matches
     /// slashes (`WM_PATHNAME`).
     pub in_components: bool,
@@ -21,8 +21,8 @@ pub struct How {
 
 /// Returns whether `pattern` matches all of `text`. A pattern with an unclosed bracket, or with an
 /// unknown character class, matches nothing.
-pub fn matches(pattern: &[u8], text: &[u8], how: How) -> bool {
-    let mut matcher = Matcher {
+pub fn matches(pattern: &[u8], text: &[u8], how: MatchOptions) -> bool {
+    let mut matcher = GlobMatcher {
         pattern,
         text,
         how,
@@ -33,10 +33,10 @@ pub fn matches(pattern: &[u8], text: &[u8], how: How) -> bool {
     };
     loop {
         match matcher.step() {
-            Step::Match => return true,
-            Step::Never => return false,
-            Step::Next => {}
-            Step::Back => {
+            MatchStep::Match => return true,
+            MatchStep::Never => return false,
+            MatchStep::Next => {}
+            MatchStep::Back => {
                 if !matcher.back() {
                     return false;
                 }
@@ -76,7 +76,7 @@ pub fn matches_path(
         let start = text.len().checked_sub(end.len());
         return start.is_some_and(|start| same(end, &text[start..]));
     }
-    let how = How {
+    let how = MatchOptions {
         in_components: true,
         fold_case,
     };
@@ -88,10 +88,10 @@ pub fn matches_path(
 }
 
 /// A running match: both positions, and the positions for backtracking.
-struct Matcher<'a> {
+struct GlobMatcher<'a> {
     pattern: &'a [u8],
     text: &'a [u8],
-    how: How,
+    how: MatchOptions,
     /// The current position in the pattern.
     at: usize,
     /// The current position in the text.
@@ -111,7 +111,7 @@ struct Wide {
     in_components: bool,
 }
 
-enum Step {
+enum MatchStep {
     Match,
     /// No other choice can match.
     Never,
@@ -120,12 +120,12 @@ enum Step {
     Back,
 }
 
-impl Matcher<'_> {
-    fn step(&mut self) -> Step {
+impl GlobMatcher<'_> {
+    fn step(&mut self) -> MatchStep {
         let Some(&sign) = self.pattern.get(self.at) else {
             return match self.read == self.text.len() {
-                true => Step::Match,
-                false => Step::Back,
+                true => MatchStep::Match,
+                false => MatchStep::Back,
             };
         };
         if sign == b'*' {
@@ -133,7 +133,7 @@ impl Matcher<'_> {
         }
         // Every other choice would leave even less of the text.
         let Some(&byte) = self.text.get(self.read) else {
-            return Step::Never;
+            return MatchStep::Never;
         };
         let byte = match self.how.fold_case {
             true => byte.to_ascii_lowercase(),
@@ -144,25 +144,25 @@ impl Matcher<'_> {
             b'?' => (1, !is_slash),
             b'[' => match bracket(&self.pattern[self.at..], byte, self.how.fold_case) {
                 Some((len, is_match)) => (len, is_match && !is_slash),
-                None => return Step::Never,
+                None => return MatchStep::Never,
             },
             b'\\' => match self.pattern.get(self.at + 1) {
                 Some(&literal) => (2, literal == byte),
-                None => return Step::Never,
+                None => return MatchStep::Never,
             },
             literal if self.how.fold_case => (1, literal.to_ascii_lowercase() == byte),
             literal => (1, literal == byte),
         };
         if !is_match {
-            return Step::Back;
+            return MatchStep::Back;
         }
         self.at += len;
         self.read += 1;
-        Step::Next
+        MatchStep::Next
     }
 
     /// Matches a sequence of stars.
-    fn stars(&mut self) -> Step {
+    fn stars(&mut self) -> MatchStep {
         let rest = &self.pattern[self.at..];
         let count = rest.iter().take_while(|&&sign| sign == b'*').count();
         let starts = self.at == 0 || self.pattern[self.at - 1] == b'/';
@@ -172,17 +172,17 @@ impl Matcher<'_> {
         self.at += count;
         if rest.is_empty() {
             return match is_wide || !self.text[self.read..].contains(&b'/') {
-                true => Step::Match,
+                true => MatchStep::Match,
                 // The earlier star cannot match this slash, either.
                 false => {
                     self.star = None;
-                    Step::Back
+                    MatchStep::Back
                 }
             };
         }
         if !is_wide {
             self.star = Some((self.at, self.read));
-            return Step::Next;
+            return MatchStep::Next;
         }
         let in_components = self.how.in_components && rest[0] == b'/';
         self.at += usize::from(in_components);
@@ -192,7 +192,7 @@ impl Matcher<'_> {
             read: self.read,
             in_components,
         });
-        Step::Next
+        MatchStep::Next
     }
 
     /// Extends the match of the last star. Returns whether that is possible.
@@ -300,7 +300,7 @@ fn class(name: &[u8], byte: u8, fold_case: bool) -> Option<bool> {
 mod tests {
     use super::*;
 
-    const PATHS: How = How {
+    const PATHS: MatchOptions = MatchOptions {
         in_components: true,
         fold_case: false,
     };
@@ -353,7 +353,7 @@ mod tests {
     #[test]
     fn case_is_folded_as_in_git() {
         let fold = |pattern: &str, text: &str| {
-            let how = How {
+            let how = MatchOptions {
                 fold_case: true,
                 ..PATHS
             };
@@ -417,7 +417,7 @@ mod tests {
         for part in ["**/", "**/a/", "*a*/**/", "a*"] {
             assert!(!path(&(part.repeat(500) + "b"), &text), "{part}");
         }
-        let how = How::default();
+        let how = MatchOptions::default();
         assert!(!matches(
             "*a".repeat(500).as_bytes(),
             "b".repeat(5000).as_bytes(),

@@ -31,7 +31,7 @@ pub mod url;
 pub mod value;
 
 pub use config::Config;
-pub use discover::Layout;
+pub use discover::RepositoryLayout;
 pub use environment::Environment;
 pub use error::{Error, ErrorKind, Result};
-pub use format::Format;
+pub use format::RepositoryFormat;

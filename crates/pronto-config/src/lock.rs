@@ -75,7 +75,7 @@ impl Lock {
     /// disk.
     #[must_use]
     pub fn waits(mut self, sync: SyncMethod) -> Self {
-        self.0.wait_for(sync);
+        self.0.set_sync_method(sync);
         self
     }
 

@@ -6,12 +6,12 @@ use std::path::Path;
 
 use bstr::ByteSlice;
 
-use crate::config::{Config, EntryRef, Loader};
+use crate::config::{Config, ConfigEntry, Loader};
 use crate::environment::Environment;
 use crate::{Error, ErrorKind, Result, path};
 
 /// The paths of a discovered repository.
-pub struct Found<'a> {
+pub struct DiscoveredPaths<'a> {
     /// The `.git` file that points to the repository, if there is one.
     pub git_file: Option<&'a Path>,
     /// The directory that contains `.git`.
@@ -25,7 +25,7 @@ pub struct Found<'a> {
 /// # Errors
 /// Fails with [`ErrorKind::Unsafe`] if the repository belongs to another user and `safe.directory`
 /// does not permit it.
-pub fn check_owner(found: &Found<'_>, environment: &Environment) -> Result<()> {
+pub fn check_owner(found: &DiscoveredPaths<'_>, environment: &Environment) -> Result<()> {
     let pretend = environment.boolean("GIT_TEST_ASSUME_DIFFERENT_OWNER", false)?;
     let parts = [found.git_file, found.work_tree, Some(found.git_dir)];
     if !pretend
@@ -65,7 +65,7 @@ pub fn check_bare(git_dir: &Path, environment: &Environment) -> Result<()> {
     pronto_io::data!("setup", "implicit-bare-repository", git_dir.display());
     let config = protected_config(environment)?;
     let mut entries = config.entries("safe.barerepository");
-    let is_known = |entry: &EntryRef<'_>| {
+    let is_known = |entry: &ConfigEntry<'_>| {
         let value = entry.value.unwrap_or_default();
         value == "all" || value == "explicit"
     };

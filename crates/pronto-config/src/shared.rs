@@ -11,7 +11,7 @@ use crate::{Error, ErrorKind, Result, value};
 
 /// The permissions of new files and directories (`core.sharedRepository`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Sharing {
+pub enum SharedPermissions {
     /// The permissions that the umask permits (`umask`, `false`).
     #[default]
     Umask,
@@ -24,15 +24,15 @@ pub enum Sharing {
     Mode(u32),
 }
 
-impl Sharing {
+impl SharedPermissions {
     /// Returns the permissions for a file or directory that has `mode`, or `None` if the
     /// permissions stay unchanged.
     pub fn adjust(self, mode: u32, is_directory: bool) -> Option<u32> {
         let (mut bits, exact) = match self {
-            Sharing::Umask => return None,
-            Sharing::Group => (0o660, false),
-            Sharing::Everybody => (0o664, false),
-            Sharing::Mode(bits) => (bits, true),
+            SharedPermissions::Umask => return None,
+            SharedPermissions::Group => (0o660, false),
+            SharedPermissions::Everybody => (0o664, false),
+            SharedPermissions::Mode(bits) => (bits, true),
         };
         if mode & 0o200 == 0 {
             bits &= !0o222;
@@ -54,27 +54,27 @@ impl Sharing {
 }
 
 /// Parses a value of `core.sharedRepository` or `--shared`. Without a value, the result is
-/// [`Sharing::Group`]. Messages use the name `key`.
+/// [`SharedPermissions::Group`]. Messages use the name `key`.
 ///
 /// # Errors
 /// Fails with [`ErrorKind::ConfigValue`] if the value is neither a known word, nor a boolean, nor a
 /// mode in which the owner can read and write.
-pub fn parse(text: Option<&BStr>, key: &str) -> Result<Sharing> {
+pub fn parse(text: Option<&BStr>, key: &str) -> Result<SharedPermissions> {
     let Some(text) = text else {
-        return Ok(Sharing::Group);
+        return Ok(SharedPermissions::Group);
     };
     match text.as_bytes() {
-        b"umask" => return Ok(Sharing::Umask),
-        b"group" => return Ok(Sharing::Group),
-        b"all" | b"world" | b"everybody" => return Ok(Sharing::Everybody),
+        b"umask" => return Ok(SharedPermissions::Umask),
+        b"group" => return Ok(SharedPermissions::Group),
+        b"all" | b"world" | b"everybody" => return Ok(SharedPermissions::Everybody),
         _ => {}
     }
     let digits = text.to_str().ok();
     match digits.and_then(|text| u32::from_str_radix(text, 8).ok()) {
-        Some(0) => Ok(Sharing::Umask),
-        Some(1) => Ok(Sharing::Group),
-        Some(2) => Ok(Sharing::Everybody),
-        Some(mode) if mode & 0o600 == 0o600 => Ok(Sharing::Mode(mode & 0o666)),
+        Some(0) => Ok(SharedPermissions::Umask),
+        Some(1) => Ok(SharedPermissions::Group),
+        Some(2) => Ok(SharedPermissions::Everybody),
+        Some(mode) if mode & 0o600 == 0o600 => Ok(SharedPermissions::Mode(mode & 0o666)),
         Some(mode) => {
             let message = format!(
                 "problem with core.sharedRepository filemode value (0{mode:03o}).\n\
@@ -83,8 +83,8 @@ pub fn parse(text: Option<&BStr>, key: &str) -> Result<Sharing> {
             Err(Error::new(ErrorKind::ConfigValue, message))
         }
         None => match value::parse_bool(Some(text)) {
-            Some(true) => Ok(Sharing::Group),
-            Some(false) => Ok(Sharing::Umask),
+            Some(true) => Ok(SharedPermissions::Group),
+            Some(false) => Ok(SharedPermissions::Umask),
             None => {
                 let message = format!("bad boolean config value '{text}' for '{key}'");
                 Err(Error::new(ErrorKind::ConfigValue, message))
@@ -97,20 +97,20 @@ pub fn parse(text: Option<&BStr>, key: &str) -> Result<Sharing> {
 ///
 /// # Errors
 /// Fails with the errors of [`parse`].
-pub fn configured(config: &Config) -> Result<Sharing> {
+pub fn configured(config: &Config) -> Result<SharedPermissions> {
     match config.entry_of("core.sharedrepository") {
         Some(entry) => parse(entry.value, "core.sharedrepository"),
-        None => Ok(Sharing::Umask),
+        None => Ok(SharedPermissions::Umask),
     }
 }
 
 /// Returns the value of `core.sharedRepository` for the configuration of a new repository.
-pub fn config_value(sharing: Sharing) -> Option<String> {
+pub fn config_value(sharing: SharedPermissions) -> Option<String> {
     match sharing {
-        Sharing::Umask => None,
-        Sharing::Group => Some("1".into()),
-        Sharing::Everybody => Some("2".into()),
-        Sharing::Mode(mode) => Some(format!("0{mode:o}")),
+        SharedPermissions::Umask => None,
+        SharedPermissions::Group => Some("1".into()),
+        SharedPermissions::Everybody => Some("2".into()),
+        SharedPermissions::Mode(mode) => Some(format!("0{mode:o}")),
     }
 }
 
@@ -118,7 +118,7 @@ pub fn config_value(sharing: Sharing) -> Option<String> {
 ///
 /// # Errors
 /// Fails with [`ErrorKind::Io`] if the permissions cannot be changed.
-pub fn adjust(sharing: Sharing, path: &Path) -> Result<()> {
+pub fn adjust(sharing: SharedPermissions, path: &Path) -> Result<()> {
     let Ok(metadata) = path.symlink_metadata() else {
         return Ok(());
     };
@@ -138,7 +138,7 @@ pub fn adjust(sharing: Sharing, path: &Path) -> Result<()> {
 ///
 /// # Errors
 /// Fails with [`ErrorKind::Io`] if permissions cannot be changed or a directory cannot be listed.
-pub fn apply(sharing: Sharing, git_dir: &Path, existed: bool) -> Result<()> {
+pub fn apply(sharing: SharedPermissions, git_dir: &Path, existed: bool) -> Result<()> {
     adjust(sharing, git_dir)?;
     if !existed {
         return apply_below(sharing, git_dir, 0);
@@ -157,7 +157,7 @@ pub fn apply(sharing: Sharing, git_dir: &Path, existed: bool) -> Result<()> {
     Ok(())
 }
 
-fn apply_below(sharing: Sharing, directory: &Path, depth: u32) -> Result<()> {
+fn apply_below(sharing: SharedPermissions, directory: &Path, depth: u32) -> Result<()> {
     const MAX_TEMPLATE_DEPTH: u32 = 64;
     let entries = std::fs::read_dir(directory);
     for entry in entries
@@ -180,12 +180,12 @@ mod tests {
     fn modes_follow_the_words() {
         let parse = |text: &str| parse(Some(text.into()), "arg");
         for (text, shared) in [
-            ("group", Sharing::Group),
-            ("true", Sharing::Group),
-            ("1", Sharing::Group),
-            ("world", Sharing::Everybody),
-            ("0", Sharing::Umask),
-            ("0640", Sharing::Mode(0o640)),
+            ("group", SharedPermissions::Group),
+            ("true", SharedPermissions::Group),
+            ("1", SharedPermissions::Group),
+            ("world", SharedPermissions::Everybody),
+            ("0", SharedPermissions::Umask),
+            ("0640", SharedPermissions::Mode(0o640)),
         ] {
             assert_eq!(parse(text).expect("it is known"), shared, "{text}");
         }

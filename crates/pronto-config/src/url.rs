@@ -41,7 +41,7 @@ impl NormalUrl {
     ///
     /// # Errors
     /// Returns a description of the invalid part.
-    pub fn from_parts(parts: &Parts<'_>, globs: bool) -> Result<Self, &'static str> {
+    pub fn from_parts(parts: &UrlParts<'_>, globs: bool) -> Result<Self, &'static str> {
         let scheme = parts.scheme.to_ascii_lowercase();
         let user = match parts.login {
             Some(login) => {
@@ -201,7 +201,7 @@ fn escape_normally(text: &[u8]) -> Result<Vec<u8>, &'static str> {
 }
 
 /// The parts of a URL, as they are written.
-pub struct Parts<'a> {
+pub struct UrlParts<'a> {
     /// The part before `://`.
     pub scheme: &'a [u8],
     /// The part before the first `@` of the authority: user name and password.
@@ -218,7 +218,7 @@ pub struct Parts<'a> {
 ///
 /// # Errors
 /// Returns a description of the error in the URL.
-pub fn split(url: &BStr) -> Result<Parts<'_>, &'static str> {
+pub fn split(url: &BStr) -> Result<UrlParts<'_>, &'static str> {
     let no_scheme = "invalid URL scheme name or missing '://' suffix";
     let colon = url.find(b"://").ok_or(no_scheme)?;
     let (scheme, after) = (&url[..colon], &url[colon + 3..]);
@@ -237,7 +237,7 @@ pub fn split(url: &BStr) -> Result<Parts<'_>, &'static str> {
         Some(at) if authority[at] == b':' => (&authority[..at], Some(&authority[at + 1..])),
         _ => (authority, None),
     };
-    Ok(Parts {
+    Ok(UrlParts {
         scheme,
         login,
         host,

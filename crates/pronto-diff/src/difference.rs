@@ -5,7 +5,7 @@ use pronto_hash::ObjectId;
 
 /// The file on one side of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Side {
+pub struct DifferenceSide {
     /// The mode, as in an index entry: `0o100644`, `0o100755`, `0o120000`, `0o160000`, or `0o40000`
     /// for a tree.
     pub mode: u32,
@@ -19,18 +19,18 @@ pub struct Difference {
     /// The path; for a rename or a copy, the new path.
     pub path: BString,
     /// The file on the old side, or `None` for an addition.
-    pub old: Option<Side>,
+    pub old: Option<DifferenceSide>,
     /// The file on the new side, or `None` for a deletion.
-    pub new: Option<Side>,
+    pub new: Option<DifferenceSide>,
     /// The source of a renamed or copied file.
-    pub origin: Option<Origin>,
+    pub origin: Option<RenameOrigin>,
     /// Whether the path is unmerged. Both sides may then be `None`.
     pub unmerged: bool,
 }
 
 /// The source of a rename or a copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origin {
+pub struct RenameOrigin {
     /// The old path.
     pub path: BString,
     /// The similarity, out of [`MOST_SIMILAR`], relative to the size of the larger file.

@@ -20,5 +20,5 @@ pub mod merge;
 pub mod renames;
 mod similarity;
 
-pub use difference::{ChangeKind, Difference, MOST_SIMILAR, Origin, Side};
+pub use difference::{ChangeKind, Difference, DifferenceSide, MOST_SIMILAR, RenameOrigin};
 pub use renames::Renames;

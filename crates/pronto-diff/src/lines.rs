@@ -15,7 +15,7 @@ use std::ops::Range;
 /// A range of lines of the first text and the range of the second text that replaces it. One of
 /// them may be empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct LineChange {
     /// The range of lines of the first text.
     pub before: Range<usize>,
     /// The range of lines of the second text.
@@ -28,7 +28,7 @@ pub fn lines(text: &[u8]) -> Vec<&[u8]> {
 }
 
 /// Returns the changes from `before` to `after`, in order.
-pub fn changes(before: &[&[u8]], after: &[&[u8]]) -> Vec<Change> {
+pub fn changes(before: &[&[u8]], after: &[&[u8]]) -> Vec<LineChange> {
     let mut numbers = HashMap::with_capacity(before.len() + after.len());
     let mut number = |lines: &[&[u8]]| -> Vec<u32> {
         let mut of = |line| {
@@ -39,7 +39,10 @@ pub fn changes(before: &[&[u8]], after: &[&[u8]]) -> Vec<Change> {
     };
     let (before, after) = (number(before), number(after));
     let count = numbers.len();
-    let (mut before, mut after) = (Side::new(before, count), Side::new(after, count));
+    let (mut before, mut after) = (
+        NumberedText::new(before, count),
+        NumberedText::new(after, count),
+    );
     mark(&mut before, &mut after);
     compact::compact(&mut before, &after);
     compact::compact(&mut after, &before);
@@ -47,19 +50,19 @@ pub fn changes(before: &[&[u8]], after: &[&[u8]]) -> Vec<Change> {
 }
 
 /// One of the two texts. Each line is a number, and equal lines have equal numbers.
-struct Side {
+struct NumberedText {
     lines: Vec<u32>,
     /// The number of occurrences of each line number.
     counts: Vec<u32>,
     changed: Vec<bool>,
 }
 
-impl Side {
+impl NumberedText {
     fn new(lines: Vec<u32>, numbers: usize) -> Self {
         let mut counts = vec![0; numbers];
         lines.iter().for_each(|&line| counts[line as usize] += 1);
         let changed = vec![false; lines.len()];
-        Side {
+        NumberedText {
             lines,
             counts,
             changed,
@@ -72,13 +75,13 @@ impl Side {
 }
 
 /// The lines of a side that take part in the comparison: their positions and their numbers.
-struct Kept {
+struct ComparedLines {
     places: Vec<usize>,
     lines: Vec<u32>,
 }
 
 /// Marks the changed lines of both sides.
-fn mark(before: &mut Side, after: &mut Side) {
+fn mark(before: &mut NumberedText, after: &mut NumberedText) {
     let same = |(one, other): &(&u32, &u32)| one == other;
     let (one, other) = (&before.lines, &after.lines);
     let start = one.iter().zip(other).take_while(same).count();
@@ -112,7 +115,7 @@ enum Worth {
 
 /// Marks the lines of `range` that the other side does not contain, and frequent lines among them.
 /// Returns the remaining lines, which are to be compared.
-fn keep(side: &mut Side, others: &[u32], range: Range<usize>) -> Kept {
+fn keep(side: &mut NumberedText, others: &[u32], range: Range<usize>) -> ComparedLines {
     let limit = rough_root(side.lines.len()).min(MOST_COPIES);
     let worth = |line: &u32| match others[*line as usize] as usize {
         0 => Worth::Nothing,
@@ -120,7 +123,7 @@ fn keep(side: &mut Side, others: &[u32], range: Range<usize>) -> Kept {
         _ => Worth::Something,
     };
     let worths: Vec<Worth> = side.lines[range.clone()].iter().map(worth).collect();
-    let mut kept = Kept {
+    let mut kept = ComparedLines {
         places: Vec::with_capacity(worths.len()),
         lines: Vec::with_capacity(worths.len()),
     };
@@ -178,7 +181,7 @@ fn rough_root(number: usize) -> usize {
 }
 
 /// Returns the marked lines as changes, in order.
-fn script(before: &Side, after: &Side) -> Vec<Change> {
+fn script(before: &NumberedText, after: &NumberedText) -> Vec<LineChange> {
     let mut changes = Vec::new();
     let (mut one, mut other) = (0, 0);
     while one < before.lines.len() || other < after.lines.len() {
@@ -192,7 +195,7 @@ fn script(before: &Side, after: &Side) -> Vec<Change> {
         if (from, to) == (one, other) {
             (one, other) = (one + 1, other + 1);
         } else {
-            changes.push(Change {
+            changes.push(LineChange {
                 before: from..one,
                 after: to..other,
             });

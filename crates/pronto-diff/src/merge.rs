@@ -8,14 +8,14 @@ use std::ops::Range;
 
 use bstr::BString;
 
-use crate::lines::{Change, changes, lines};
+use crate::lines::{LineChange, changes, lines};
 
 /// The default length of conflict markers (`DEFAULT_CONFLICT_MARKER_SIZE`).
 pub const MARKER_LEN: usize = 7;
 
 /// The conflict style (`merge.conflictStyle`, `--conflict`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Style {
+pub enum ConflictStyle {
     /// `merge`: show the lines of both sides.
     #[default]
     Merge,
@@ -46,7 +46,7 @@ pub enum Favor {
 #[non_exhaustive]
 pub struct Options {
     /// The conflict style (`merge.conflictStyle`, `--conflict`).
-    pub style: Style,
+    pub style: ConflictStyle,
     /// The side that wins in conflicting hunks (`--ours`, `--theirs` and `--union` of `git
     /// merge-file`).
     pub favor: Favor,
@@ -64,7 +64,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Options {
-            style: Style::default(),
+            style: ConflictStyle::default(),
             favor: Favor::default(),
             marker_len: MARKER_LEN,
             joins_over_punctuation: false,
@@ -75,7 +75,7 @@ impl Default for Options {
 
 /// The result of a merge.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Merged {
+pub struct MergedText {
     /// The merged text, with conflict markers.
     pub text: Vec<u8>,
     /// The number of conflicts in the text.
@@ -84,15 +84,15 @@ pub struct Merged {
 
 /// Merges two texts with their merge base. Needs memory of a few words for each line, in addition
 /// to the result.
-pub fn merge(ours: &[u8], base: &[u8], theirs: &[u8], options: &Options) -> Merged {
-    let texts = Texts {
+pub fn merge(ours: &[u8], base: &[u8], theirs: &[u8], options: &Options) -> MergedText {
+    let texts = MergeTexts {
         base: lines(base),
         ours: lines(ours),
         theirs: lines(theirs),
     };
     let our_changes = changes(&texts.base, &texts.ours);
     let their_changes = changes(&texts.base, &texts.theirs);
-    let as_it_is = |text: &[u8]| Merged {
+    let as_it_is = |text: &[u8]| MergedText {
         text: text.to_vec(),
         conflicts: 0,
     };
@@ -104,15 +104,15 @@ pub fn merge(ours: &[u8], base: &[u8], theirs: &[u8], options: &Options) -> Merg
     }
     let mut hunks = combine(&our_changes, &their_changes, &texts);
     match options.style {
-        Style::Merge => refine::refine(&mut hunks, &texts, options.joins_over_punctuation),
-        Style::Diff3 => {}
-        Style::ZealousDiff3 => refine::take_out_common_ends(&mut hunks, &texts),
+        ConflictStyle::Merge => refine::refine(&mut hunks, &texts, options.joins_over_punctuation),
+        ConflictStyle::Diff3 => {}
+        ConflictStyle::ZealousDiff3 => refine::take_out_common_ends(&mut hunks, &texts),
     }
     output::write(&hunks, &texts, options)
 }
 
 /// The lines of the three texts.
-struct Texts<'a> {
+struct MergeTexts<'a> {
     base: Vec<&'a [u8]>,
     ours: Vec<&'a [u8]>,
     theirs: Vec<&'a [u8]>,
@@ -120,7 +120,7 @@ struct Texts<'a> {
 
 /// The side from which the lines of a hunk are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Taken {
+enum HunkSide {
     /// Neither: the changes conflict.
     Neither,
     Ours,
@@ -132,7 +132,7 @@ enum Taken {
 /// A range of all three texts in which at least one side has changed.
 #[derive(Clone, Debug)]
 struct Hunk {
-    taken: Taken,
+    taken: HunkSide,
     base: Range<usize>,
     ours: Range<usize>,
     theirs: Range<usize>,
@@ -140,7 +140,7 @@ struct Hunk {
 
 /// Combines the changes of both sides, in order. Changes that overlap or touch are a conflict.
 /// Equal changes are left out.
-fn combine(ours: &[Change], theirs: &[Change], texts: &Texts<'_>) -> Vec<Hunk> {
+fn combine(ours: &[LineChange], theirs: &[LineChange], texts: &MergeTexts<'_>) -> Vec<Hunk> {
     let mut hunks = Hunks(Vec::new());
     let (mut our, mut their) = (ours.iter().peekable(), theirs.iter().peekable());
     // The distance from a line of the merge base to the same line in each text, after the last
@@ -150,20 +150,25 @@ fn combine(ours: &[Change], theirs: &[Change], texts: &Texts<'_>) -> Vec<Hunk> {
         let shift = |at: usize| at.saturating_add_signed(by);
         shift(range.start)..shift(range.end)
     };
-    let shift_after = |change: &Change| change.after.end as isize - change.before.end as isize;
+    let shift_after = |change: &LineChange| change.after.end as isize - change.before.end as isize;
     loop {
         match (our.peek().copied(), their.peek().copied()) {
             (None, None) => break,
             (Some(one), other) if other.is_none_or(|it| one.before.end < it.before.start) => {
                 let theirs = shifted(&one.before, their_shift);
-                hunks.add(Taken::Ours, one.before.clone(), one.after.clone(), theirs);
+                hunks.add(
+                    HunkSide::Ours,
+                    one.before.clone(),
+                    one.after.clone(),
+                    theirs,
+                );
                 our_shift = shift_after(one);
                 our.next();
             }
             (one, Some(other)) if one.is_none_or(|it| other.before.end < it.before.start) => {
                 let ours = shifted(&other.before, our_shift);
                 hunks.add(
-                    Taken::Theirs,
+                    HunkSide::Theirs,
                     other.before.clone(),
                     ours,
                     other.after.clone(),
@@ -197,12 +202,18 @@ struct Hunks(Vec<Hunk>);
 
 impl Hunks {
     /// Adds a hunk, or joins it with the last hunk if they touch.
-    fn add(&mut self, taken: Taken, base: Range<usize>, ours: Range<usize>, theirs: Range<usize>) {
+    fn add(
+        &mut self,
+        taken: HunkSide,
+        base: Range<usize>,
+        ours: Range<usize>,
+        theirs: Range<usize>,
+    ) {
         if let Some(last) = self.0.last_mut()
             && (ours.start <= last.ours.end || theirs.start <= last.theirs.end)
         {
             if taken != last.taken {
-                last.taken = Taken::Neither;
+                last.taken = HunkSide::Neither;
             }
             last.base.end = base.end;
             last.ours.end = ours.end;
@@ -218,15 +229,15 @@ impl Hunks {
     }
 
     /// Adds two overlapping changes as a conflict. Each range is extended to the other change.
-    fn add_conflict(&mut self, one: &Change, other: &Change) {
+    fn add_conflict(&mut self, one: &LineChange, other: &LineChange) {
         let start = one.before.start.min(other.before.start);
         let end = one.before.end.max(other.before.end);
-        let widened = |change: &Change| {
+        let widened = |change: &LineChange| {
             let before = change.before.start - start;
             let after = end - change.before.end;
             change.after.start.saturating_sub(before)..change.after.end + after
         };
-        self.add(Taken::Neither, start..end, widened(one), widened(other));
+        self.add(HunkSide::Neither, start..end, widened(one), widened(other));
     }
 }
 

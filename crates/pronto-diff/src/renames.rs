@@ -1,8 +1,8 @@
 //! Rename detection in Git's order: exact renames, then unique base names, then all pairs of a
 //! deletion and an addition.
 
-use crate::similarity::Chunks;
-use crate::{Difference, MOST_SIMILAR, Origin, Side};
+use crate::similarity::LineCounts;
+use crate::{Difference, DifferenceSide, MOST_SIMILAR, RenameOrigin};
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 use std::collections::HashMap;
@@ -35,9 +35,9 @@ const CANDIDATES: usize = 4;
 const MOST_ALTERNATIVES: usize = 100;
 
 /// A possible source of a rename or a copy.
-struct Source {
+struct RenameSource {
     path: BString,
-    side: Side,
+    side: DifferenceSide,
     /// The number of uses as a source. A file that still exists starts with one.
     used: u32,
     /// The position among the differences, if the file was deleted.
@@ -45,9 +45,9 @@ struct Source {
 }
 
 /// A possible target of a rename or a copy.
-struct Target {
+struct RenameTarget {
     path: BString,
-    side: Side,
+    side: DifferenceSide,
     /// The position among the differences.
     addition: usize,
     found: Option<(usize, u32)>,
@@ -55,15 +55,15 @@ struct Target {
 
 /// Returns the content of a file, or `None` if the file cannot be read. Called only for files that
 /// are compared.
-pub type Content<'a> = dyn FnMut(&BStr, &Side) -> Option<Vec<u8>> + 'a;
+pub type ReadContent<'a> = dyn FnMut(&BStr, &DifferenceSide) -> Option<Vec<u8>> + 'a;
 
 /// Detects renames among `differences` (sorted by path) and combines each pair into one difference.
 pub fn detect(
     differences: Vec<Difference>,
     renames: Renames,
-    content: &mut Content<'_>,
+    content: &mut ReadContent<'_>,
 ) -> Vec<Difference> {
-    let mut search = Search::new(&differences, renames);
+    let mut search = RenameSearch::new(&differences, renames);
     if search.sources.is_empty() || search.targets.is_empty() {
         return differences;
     }
@@ -81,29 +81,29 @@ pub fn detect(
     search.apply(differences)
 }
 
-struct Search {
+struct RenameSearch {
     renames: Renames,
-    sources: Vec<Source>,
-    targets: Vec<Target>,
+    sources: Vec<RenameSource>,
+    targets: Vec<RenameTarget>,
 }
 
 /// A pair that was compared.
 #[derive(Clone, Copy)]
-struct Candidate {
+struct RenamePair {
     score: u32,
     same_name: bool,
     source: usize,
     target: usize,
 }
 
-impl Candidate {
+impl RenamePair {
     fn rank(&self) -> (u32, bool) {
         (self.score, self.same_name)
     }
 }
 
-impl Search {
-    fn new(differences: &[Difference], renames: Renames) -> Search {
+impl RenameSearch {
+    fn new(differences: &[Difference], renames: Renames) -> RenameSearch {
         let (mut sources, mut targets) = (Vec::new(), Vec::new());
         for (at, difference) in differences.iter().enumerate() {
             if difference.unmerged {
@@ -112,7 +112,7 @@ impl Search {
             let path = || difference.path.clone();
             match (difference.old, difference.new) {
                 (None, Some(side)) => {
-                    targets.push(Target {
+                    targets.push(RenameTarget {
                         path: path(),
                         side,
                         addition: at,
@@ -121,7 +121,7 @@ impl Search {
                 }
                 (Some(side), None) => {
                     let deletion = Some(at);
-                    sources.push(Source {
+                    sources.push(RenameSource {
                         path: path(),
                         side,
                         used: 0,
@@ -129,7 +129,7 @@ impl Search {
                     });
                 }
                 (Some(side), Some(_)) if renames.copies => {
-                    sources.push(Source {
+                    sources.push(RenameSource {
                         path: path(),
                         side,
                         used: 1,
@@ -139,7 +139,7 @@ impl Search {
                 _ => {}
             }
         }
-        Search {
+        RenameSearch {
             renames,
             sources,
             targets,
@@ -165,7 +165,7 @@ impl Search {
                 continue;
             };
             let mut best: Option<(u32, usize)> = None;
-            let modes_agree = |side: &Side| {
+            let modes_agree = |side: &DifferenceSide| {
                 (is_regular(side) && is_regular(&target.side)) || side.mode == target.side.mode
             };
             let usable = |source: &&usize| {
@@ -226,7 +226,7 @@ impl Search {
     }
 
     fn similar(&mut self, reader: &mut Reader<'_, '_>) {
-        let free = |source: &Source| source.used == 0 || self.renames.copies;
+        let free = |source: &RenameSource| source.used == 0 || self.renames.copies;
         let sources: Vec<usize> = (0..self.sources.len())
             .filter(|&at| free(&self.sources[at]))
             .collect();
@@ -239,14 +239,14 @@ impl Search {
         }
         let mut candidates = Vec::new();
         for &target in &targets {
-            let mut best: Vec<Candidate> = Vec::with_capacity(CANDIDATES);
+            let mut best: Vec<RenamePair> = Vec::with_capacity(CANDIDATES);
             for &source in &sources {
                 let (one, two) = (&self.sources[source], &self.targets[target]);
                 let score = reader.score(one, two, self.renames.minimum_score);
                 let same_name = base_name(&one.path) == base_name(&two.path);
                 keep_better(
                     &mut best,
-                    Candidate {
+                    RenamePair {
                         score,
                         same_name,
                         source,
@@ -287,7 +287,7 @@ impl Search {
             difference.old = Some(source.side);
             // The last use of a deleted source is its rename.
             let copy = left[at] > 0;
-            difference.origin = Some(Origin {
+            difference.origin = Some(RenameOrigin {
                 path: source.path.clone(),
                 score,
                 copy,
@@ -310,7 +310,7 @@ impl Search {
 }
 
 /// Keeps the best candidates, in the order in which they were found.
-fn keep_better(best: &mut Vec<Candidate>, new: Candidate) {
+fn keep_better(best: &mut Vec<RenamePair>, new: RenamePair) {
     if best.len() < CANDIDATES {
         return best.push(new);
     }
@@ -326,7 +326,7 @@ fn keep_better(best: &mut Vec<Candidate>, new: Candidate) {
     }
 }
 
-fn is_regular(side: &Side) -> bool {
+fn is_regular(side: &DifferenceSide) -> bool {
     side.mode & 0o170_000 == 0o100_000
 }
 
@@ -337,12 +337,12 @@ fn base_name(path: &BString) -> &BStr {
 
 /// Reads and splits contents, each at most once.
 struct Reader<'r, 'c> {
-    content: &'r mut Content<'c>,
-    known: HashMap<(BString, ObjectId), Option<Chunks>>,
+    content: &'r mut ReadContent<'c>,
+    known: HashMap<(BString, ObjectId), Option<LineCounts>>,
 }
 
 impl Reader<'_, '_> {
-    fn score(&mut self, source: &Source, target: &Target, least: u32) -> u32 {
+    fn score(&mut self, source: &RenameSource, target: &RenameTarget, least: u32) -> u32 {
         if !is_regular(&source.side) || !is_regular(&target.side) {
             return 0;
         }
@@ -351,14 +351,14 @@ impl Reader<'_, '_> {
             let key = (path.clone(), side.id);
             if !self.known.contains_key(&key) {
                 let content = (self.content)(path.as_bstr(), side);
-                let chunks = content.map(|content| Chunks::new(&content));
+                let chunks = content.map(|content| LineCounts::new(&content));
                 self.known.insert(key.clone(), chunks);
             }
             key
         });
         match (self.known.get(&one), self.known.get(&two)) {
             (Some(Some(one)), Some(Some(two)))
-                if !Chunks::sizes_differ_too_much(one.size(), two.size(), least) =>
+                if !LineCounts::sizes_differ_too_much(one.size(), two.size(), least) =>
             {
                 one.score(two)
             }
@@ -372,9 +372,9 @@ mod tests {
     use super::*;
     use pronto_hash::Kind;
 
-    fn side(content: &str) -> Option<Side> {
+    fn side(content: &str) -> Option<DifferenceSide> {
         let id = pronto_hash::digest(Kind::Sha1, &[content.as_bytes()]).expect("no collision");
-        Some(Side {
+        Some(DifferenceSide {
             mode: 0o100_644,
             id,
         })
@@ -397,8 +397,9 @@ mod tests {
                 unmerged: false,
             });
         }
-        let mut content =
-            |_: &BStr, side: &Side| known.get(&side.id).map(|content| content.clone().into());
+        let mut content = |_: &BStr, side: &DifferenceSide| {
+            known.get(&side.id).map(|content| content.clone().into())
+        };
         detect(differences, renames, &mut content)
             .iter()
             .map(|difference| {

@@ -10,19 +10,19 @@ const BINARY_PROBE_BYTES: usize = 8000;
 
 /// The content of a file as a multiset of lines: the total number of bytes for each distinct line.
 #[derive(Clone, Debug)]
-pub(crate) struct Chunks {
+pub(crate) struct LineCounts {
     size: u64,
     /// The digest of each distinct line and the bytes of all its occurrences, sorted by digest.
     counts: Vec<(u64, u64)>,
 }
 
-impl Chunks {
+impl LineCounts {
     /// Splits the content of a file. In text files, the carriage return of a CRLF is ignored.
-    pub(crate) fn new(content: &[u8]) -> Chunks {
+    pub(crate) fn new(content: &[u8]) -> LineCounts {
         let probe = &content[..content.len().min(BINARY_PROBE_BYTES)];
         let is_text = !probe.contains(&0);
         let mut counts = Vec::new();
-        let mut digest = Digest::default();
+        let mut digest = LineDigest::default();
         for (at, &byte) in content.iter().enumerate() {
             if is_text && byte == b'\r' && content.get(at + 1) == Some(&b'\n') {
                 continue;
@@ -43,7 +43,7 @@ impl Chunks {
             }
             same
         });
-        Chunks {
+        LineCounts {
             size: content.len() as u64,
             counts,
         }
@@ -55,7 +55,7 @@ impl Chunks {
     }
 
     /// Returns the similarity of two files, out of [`MOST_SIMILAR`].
-    pub(crate) fn score(&self, other: &Chunks) -> u32 {
+    pub(crate) fn score(&self, other: &LineCounts) -> u32 {
         let larger = self.size.max(other.size);
         if larger == 0 || other.size == 0 {
             return 0;
@@ -81,12 +81,12 @@ impl Chunks {
 
 /// A digest of one line. Not cryptographic: a collision only changes the similarity.
 #[derive(Default)]
-struct Digest {
+struct LineDigest {
     state: u64,
     len: usize,
 }
 
-impl Digest {
+impl LineDigest {
     fn push(&mut self, byte: u8) {
         const PRIME: u64 = 0x9e37_79b9_7f4a_7c15;
         self.state = (self.state.rotate_left(5) ^ u64::from(byte)).wrapping_mul(PRIME);
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     fn score(one: &str, two: &str) -> u32 {
-        Chunks::new(one.as_bytes()).score(&Chunks::new(two.as_bytes()))
+        LineCounts::new(one.as_bytes()).score(&LineCounts::new(two.as_bytes()))
     }
 
     #[test]
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(score("a\na\n", "a\nx\n"), MOST_SIMILAR / 2);
         assert_eq!(score("", "a\n"), 0);
         assert_eq!(score("a\r\nb\r\n", "a\nb\n"), 4 * MOST_SIMILAR / 6);
-        assert!(Chunks::sizes_differ_too_much(100, 49, 30_000));
-        assert!(!Chunks::sizes_differ_too_much(100, 50, 30_000));
+        assert!(LineCounts::sizes_differ_too_much(100, 49, 30_000));
+        assert!(!LineCounts::sizes_differ_too_much(100, 50, 30_000));
     }
 }

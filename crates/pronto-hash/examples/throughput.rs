@@ -7,7 +7,9 @@
 
 use std::time::{Duration, Instant};
 
-use pronto_hash::{Backend, DigestStream, Kind, ManyDigester, Message, TrailerDigester};
+use pronto_hash::{
+    DigestBackend, DigestMessage, DigestStream, Kind, ManyDigester, TrailerDigester,
+};
 
 /// The size of the bodies in a batch, which fit into the second-level cache.
 const BATCH_BYTES: usize = 1 << 20;
@@ -66,7 +68,7 @@ fn main() {
     };
     let mut numbers = Numbers(0x1234_5678_9abc_def1);
     let data: Vec<u8> = (0..2 * BATCH_BYTES).map(|_| numbers.next() as u8).collect();
-    let backends = Backend::available();
+    let backends = DigestBackend::available();
 
     print!("{kind}, GB/s      ");
     for backend in &backends {
@@ -84,7 +86,7 @@ fn main() {
                 let body = &data[at % BATCH_BYTES..][..*length];
                 // Bodies at such a distance would map to the same sets of the cache.
                 at += length + 328;
-                Message {
+                DigestMessage {
                     header: b"blob 123456\0",
                     body,
                 }

@@ -8,10 +8,10 @@ use crate::{Collision, Kind, ObjectId};
 ///
 /// Uses the SHA instructions of the processor if it has them. Does not allocate.
 #[derive(Clone)]
-pub struct Digester(State);
+pub struct Digester(CheckedHasher);
 
 #[derive(Clone)]
-enum State {
+enum CheckedHasher {
     Sha1(sha1dc::Hasher),
     Sha256(sha2::Sha256),
 }
@@ -26,8 +26,8 @@ impl Digester {
     #[must_use]
     pub fn new(kind: Kind) -> Self {
         Digester(match kind {
-            Kind::Sha1 => State::Sha1(sha1dc::Hasher::new()),
-            Kind::Sha256 => State::Sha256(sha2::Sha256::new()),
+            Kind::Sha1 => CheckedHasher::Sha1(sha1dc::Hasher::new()),
+            Kind::Sha256 => CheckedHasher::Sha256(sha2::Sha256::new()),
             other => panic!("no digest for {other}"),
         })
     }
@@ -35,8 +35,8 @@ impl Digester {
     /// Appends `bytes` to the stream.
     pub fn update(&mut self, bytes: &[u8]) {
         match &mut self.0 {
-            State::Sha1(hasher) => hasher.update(bytes),
-            State::Sha256(hasher) => hasher.update(bytes),
+            CheckedHasher::Sha1(hasher) => hasher.update(bytes),
+            CheckedHasher::Sha256(hasher) => hasher.update(bytes),
         }
     }
 
@@ -48,13 +48,13 @@ impl Digester {
     /// attack.
     pub fn finish(self) -> Result<ObjectId, Collision> {
         match self.0 {
-            State::Sha1(hasher) => match hasher.finalize() {
+            CheckedHasher::Sha1(hasher) => match hasher.finalize() {
                 Ok(digest) => Ok(ObjectId::Sha1(digest.to_bytes())),
                 Err(collision) => Err(Collision::new(ObjectId::Sha1(
                     collision.digest().to_bytes(),
                 ))),
             },
-            State::Sha256(hasher) => Ok(ObjectId::Sha256(hasher.finalize().into())),
+            CheckedHasher::Sha256(hasher) => Ok(ObjectId::Sha256(hasher.finalize().into())),
         }
     }
 }
@@ -62,8 +62,8 @@ impl Digester {
 impl std::fmt::Debug for Digester {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(match self.0 {
-            State::Sha1(_) => "Digester(Sha1)",
-            State::Sha256(_) => "Digester(Sha256)",
+            CheckedHasher::Sha1(_) => "Digester(Sha1)",
+            CheckedHasher::Sha256(_) => "Digester(Sha256)",
         })
     }
 }

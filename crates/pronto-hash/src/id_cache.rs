@@ -24,7 +24,11 @@ impl<T: Clone> IdCache<T> {
     ///
     /// # Errors
     /// Fails with the errors of `ask`, which are not cached.
-    pub fn get_or_ask<E>(&mut self, id: &oid, ask: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+    pub fn get_or_insert_with<E>(
+        &mut self,
+        id: &oid,
+        ask: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
         let slot = usize::from(id.as_bytes().last().copied().unwrap_or(0));
         if let Some(Some((known, answer))) = self.slots.get(slot)
             && **known == *id
@@ -59,7 +63,7 @@ mod tests {
         // The second and the third id share a slot.
         let ids = [id(1, 1), id(1, 2), id(2, 2), id(2, 2), id(1, 1), id(1, 2)];
         for id in ids {
-            let answer = cache.get_or_ask(&id, || {
+            let answer = cache.get_or_insert_with(&id, || {
                 asked.push(id);
                 Ok::<_, ()>(id.to_string())
             });
@@ -72,9 +76,12 @@ mod tests {
     fn errors_are_asked_for_again() {
         let mut cache = IdCache::default();
         assert_eq!(
-            cache.get_or_ask(&id(1, 1), || Err::<u8, _>("no")),
+            cache.get_or_insert_with(&id(1, 1), || Err::<u8, _>("no")),
             Err("no")
         );
-        assert_eq!(cache.get_or_ask(&id(1, 1), || Ok::<_, &str>(1)), Ok(1));
+        assert_eq!(
+            cache.get_or_insert_with(&id(1, 1), || Ok::<_, &str>(1)),
+            Ok(1)
+        );
     }
 }

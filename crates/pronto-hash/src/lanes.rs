@@ -30,16 +30,16 @@ mod vector;
 
 use crate::Kind;
 use feed::{Feed, Kernel};
-use suspects::{Batch, Suspects};
+use suspects::{SuspectBatch, Suspects};
 
 pub(crate) use feed::{HEADER_MAX, Outcome};
 
 /// The hash states of all lanes: the first words of all lanes, then the second words, and so on.
 /// SHA-1 uses five of the eight words.
-type States<const N: usize> = [[u32; N]; 8];
+type LaneStates<const N: usize> = [[u32; N]; 8];
 
 /// A number of blocks that all lanes process together.
-struct Run<'a, const N: usize> {
+struct LaneRun<'a, const N: usize> {
     /// The base address of each lane, to which the offset is added.
     bases: &'a [*const u8; N],
     /// The distance in bytes from the base addresses to the first block of the run.
@@ -192,7 +192,11 @@ impl<T> Lanes<T> {
 ///
 /// Requires the enabled instructions. The blocks must be readable.
 #[target_feature(enable = "avx2,bmi1,popcnt")]
-unsafe fn run_sha1_eight(states: &mut States<8>, run: &Run<'_, 8>, suspects: &mut Suspects<8>) {
+unsafe fn run_sha1_eight(
+    states: &mut LaneStates<8>,
+    run: &LaneRun<'_, 8>,
+    suspects: &mut Suspects<8>,
+) {
     // SAFETY: the caller vouches for it.
     unsafe { sha1::run::<avx2::Eight, 8>(states, run, suspects) }
 }
@@ -202,8 +206,8 @@ unsafe fn run_sha1_eight(states: &mut States<8>, run: &Run<'_, 8>, suspects: &mu
 /// Requires the enabled instructions. The blocks must be readable.
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512vl,bmi1,popcnt")]
 unsafe fn run_sha1_sixteen(
-    states: &mut States<16>,
-    run: &Run<'_, 16>,
+    states: &mut LaneStates<16>,
+    run: &LaneRun<'_, 16>,
     suspects: &mut Suspects<16>,
 ) {
     // SAFETY: the caller vouches for it.
@@ -214,7 +218,7 @@ unsafe fn run_sha1_sixteen(
 ///
 /// Requires the enabled instructions.
 #[target_feature(enable = "avx2,bmi1,popcnt")]
-unsafe fn recheck_eight(batch: &Batch<8>) -> u16 {
+unsafe fn recheck_eight(batch: &SuspectBatch<8>) -> u16 {
     // SAFETY: the caller vouches for it.
     unsafe { suspects::recheck::<avx2::Eight, 8>(batch) }
 }
@@ -223,7 +227,7 @@ unsafe fn recheck_eight(batch: &Batch<8>) -> u16 {
 ///
 /// Requires the enabled instructions.
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512vl,bmi1,popcnt")]
-unsafe fn recheck_sixteen(batch: &Batch<16>) -> u16 {
+unsafe fn recheck_sixteen(batch: &SuspectBatch<16>) -> u16 {
     // SAFETY: the caller vouches for it.
     unsafe { suspects::recheck::<avx512::Sixteen, 16>(batch) }
 }
@@ -232,7 +236,11 @@ unsafe fn recheck_sixteen(batch: &Batch<16>) -> u16 {
 ///
 /// Requires the enabled instructions. The blocks must be readable.
 #[target_feature(enable = "avx2,bmi1,popcnt")]
-unsafe fn run_sha256_eight(states: &mut States<8>, run: &Run<'_, 8>, suspects: &mut Suspects<8>) {
+unsafe fn run_sha256_eight(
+    states: &mut LaneStates<8>,
+    run: &LaneRun<'_, 8>,
+    suspects: &mut Suspects<8>,
+) {
     // SAFETY: the caller vouches for it.
     unsafe { sha256::run::<avx2::Eight, 8>(states, run, suspects) }
 }
@@ -242,8 +250,8 @@ unsafe fn run_sha256_eight(states: &mut States<8>, run: &Run<'_, 8>, suspects: &
 /// Requires the enabled instructions. The blocks must be readable.
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512vl,bmi1,popcnt")]
 unsafe fn run_sha256_sixteen(
-    states: &mut States<16>,
-    run: &Run<'_, 16>,
+    states: &mut LaneStates<16>,
+    run: &LaneRun<'_, 16>,
     suspects: &mut Suspects<16>,
 ) {
     // SAFETY: the caller vouches for it.

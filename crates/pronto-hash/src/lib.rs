@@ -16,7 +16,7 @@
 //! let mut ids = Vec::new();
 //! digest_many(
 //!     Kind::Sha1,
-//!     &[Message { header: b"blob 0\0", body: b"" }, Message { header: b"tree 0\0", body: b"" }],
+//!     &[DigestMessage { header: b"blob 0\0", body: b"" }, DigestMessage { header: b"tree 0\0", body: b"" }],
 //!     &mut ids,
 //! );
 //! assert_eq!(ids[0], Ok(id));
@@ -41,6 +41,6 @@ pub use digester::{Digester, digest};
 pub use gix_hash::{Kind, ObjectId, Prefix, oid};
 pub use hex::{Hex, NotAnId, hex, parse_hex};
 pub use id_cache::IdCache;
-pub use many::{Backend, ManyDigester, Message, digest_many};
-pub use stream::{Body, DigestStream};
+pub use many::{DigestBackend, DigestMessage, ManyDigester, digest_many};
+pub use stream::{DigestBody, DigestStream};
 pub use trailer::TrailerDigester;

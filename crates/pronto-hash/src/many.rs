@@ -6,18 +6,18 @@ mod plan;
 use crate::lanes::Lanes;
 #[cfg(target_arch = "x86_64")]
 use crate::{Collision, Kind, ObjectId, digest};
-use plan::Plan;
+use plan::BatchOrder;
 
 /// A message to digest. The id is that of the concatenation of header and body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Message<'a> {
+pub struct DigestMessage<'a> {
     /// The header, such as `blob 12\0`. May be empty.
     pub header: &'a [u8],
     /// The body, which is read in place.
     pub body: &'a [u8],
 }
 
-impl Message<'_> {
+impl DigestMessage<'_> {
     /// Returns the id of the message, computed without lanes.
     fn digest(&self, kind: Kind) -> Result<ObjectId, Collision> {
         digest(kind, &[self.header, self.body])
@@ -35,31 +35,33 @@ impl Message<'_> {
 ///
 /// let mut digester = ManyDigester::new(Kind::Sha1);
 /// let mut ids = Vec::new();
-/// digester.digest(&[Message { header: b"blob 2\0", body: b"hi" }; 3], &mut ids);
+/// digester.digest(&[DigestMessage { header: b"blob 2\0", body: b"hi" }; 3], &mut ids);
 /// assert_eq!(ids, [digest(Kind::Sha1, &[b"blob 2\0hi"]); 3]);
 /// ```
 pub struct ManyDigester {
     kind: Kind,
-    backend: Backend,
+    backend: DigestBackend,
     #[cfg(target_arch = "x86_64")]
-    lanes: Option<(Plan, Lanes<u32>)>,
+    lanes: Option<(BatchOrder, Lanes<u32>)>,
 }
 
 impl ManyDigester {
     /// Creates a digester with the fastest backend of this processor.
     #[must_use]
     pub fn new(kind: Kind) -> Self {
-        ManyDigester::with_backend(kind, Backend::fastest(kind))
+        ManyDigester::with_backend(kind, DigestBackend::fastest(kind))
     }
 
     /// Creates a digester with the given backend. All backends compute the same ids.
     #[must_use]
-    pub fn with_backend(kind: Kind, backend: Backend) -> Self {
+    pub fn with_backend(kind: Kind, backend: DigestBackend) -> Self {
         ManyDigester {
             kind,
             backend,
             #[cfg(target_arch = "x86_64")]
-            lanes: backend.lanes_of(kind).map(|lanes| (Plan::default(), lanes)),
+            lanes: backend
+                .lanes_of(kind)
+                .map(|lanes| (BatchOrder::default(), lanes)),
         }
     }
 
@@ -67,7 +69,11 @@ impl ManyDigester {
     ///
     /// A result is [`Collision`] if its message contains a block of a known type of SHA-1 collision
     /// attack. The other results are not affected.
-    pub fn digest(&mut self, messages: &[Message<'_>], ids: &mut Vec<Result<ObjectId, Collision>>) {
+    pub fn digest(
+        &mut self,
+        messages: &[DigestMessage<'_>],
+        ids: &mut Vec<Result<ObjectId, Collision>>,
+    ) {
         ids.reserve(messages.len());
         for batch in messages.chunks(MESSAGES_MAX) {
             #[cfg(target_arch = "x86_64")]
@@ -89,10 +95,10 @@ impl ManyDigester {
     reason = "the lanes keep pointers to the bodies between calls"
 )]
 fn digest_in_lanes(
-    plan: &mut Plan,
+    plan: &mut BatchOrder,
     lanes: &mut Lanes<u32>,
     kind: Kind,
-    messages: &[Message<'_>],
+    messages: &[DigestMessage<'_>],
     ids: &mut [Result<ObjectId, Collision>],
 ) {
     // After a panic the lanes may contain pointers to the bodies of an earlier batch.
@@ -119,23 +125,25 @@ impl std::fmt::Debug for ManyDigester {
 
 /// An implementation of [`ManyDigester`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Backend(Repr);
+pub struct DigestBackend(DigestMethod);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Repr {
+enum DigestMethod {
     OneAtATime,
     #[cfg(target_arch = "x86_64")]
     Lanes(crate::lanes::Width),
 }
 
-impl Backend {
+impl DigestBackend {
     /// Returns all backends that this processor supports, the fastest for SHA-1 first.
     #[must_use]
-    pub fn available() -> Vec<Backend> {
+    pub fn available() -> Vec<DigestBackend> {
         let mut backends = Vec::new();
         #[cfg(target_arch = "x86_64")]
-        backends.extend(crate::lanes::Width::available().map(|width| Backend(Repr::Lanes(width))));
-        backends.push(Backend(Repr::OneAtATime));
+        backends.extend(
+            crate::lanes::Width::available().map(|width| DigestBackend(DigestMethod::Lanes(width))),
+        );
+        backends.push(DigestBackend(DigestMethod::OneAtATime));
         backends
     }
 
@@ -143,9 +151,9 @@ impl Backend {
     #[must_use]
     pub fn lanes(self) -> usize {
         match self.0 {
-            Repr::OneAtATime => 1,
+            DigestMethod::OneAtATime => 1,
             #[cfg(target_arch = "x86_64")]
-            Repr::Lanes(width) => width.lanes(),
+            DigestMethod::Lanes(width) => width.lanes(),
         }
     }
 
@@ -154,15 +162,15 @@ impl Backend {
         not(target_arch = "x86_64"),
         expect(unused_variables, reason = "there is one backend")
     )]
-    pub(crate) fn fastest(kind: Kind) -> Backend {
-        let available = Backend::available();
+    pub(crate) fn fastest(kind: Kind) -> DigestBackend {
+        let available = DigestBackend::available();
         #[cfg(target_arch = "x86_64")]
         if kind == Kind::Sha256
             && available[0].lanes() == 8
             && std::arch::is_x86_feature_detected!("sha")
         {
             // AVX2 has no rotation instructions, of which SHA-256 needs many.
-            return Backend(Repr::OneAtATime);
+            return DigestBackend(DigestMethod::OneAtATime);
         }
         available[0]
     }
@@ -171,7 +179,9 @@ impl Backend {
     #[cfg(target_arch = "x86_64")]
     pub(crate) fn lanes_of<T>(self, kind: Kind) -> Option<Lanes<T>> {
         match (self.0, kind) {
-            (Repr::Lanes(width), Kind::Sha1 | Kind::Sha256) => Some(Lanes::new(kind, width)),
+            (DigestMethod::Lanes(width), Kind::Sha1 | Kind::Sha256) => {
+                Some(Lanes::new(kind, width))
+            }
             _ => None,
         }
     }
@@ -183,7 +193,7 @@ impl Backend {
 /// attack. The other results are not affected. For several batches use a [`ManyDigester`].
 pub fn digest_many(
     kind: Kind,
-    messages: &[Message<'_>],
+    messages: &[DigestMessage<'_>],
     ids: &mut Vec<Result<ObjectId, Collision>>,
 ) {
     ManyDigester::new(kind).digest(messages, ids);

@@ -4,42 +4,42 @@ use std::sync::Arc;
 
 #[cfg(target_arch = "x86_64")]
 use crate::lanes::{HEADER_MAX, Lanes};
-use crate::{Backend, Collision, Kind, ObjectId, digest};
+use crate::{Collision, DigestBackend, Kind, ObjectId, digest};
 
 /// A message body for a [`DigestStream`], which owns the body until the message has been digested.
 ///
 /// Implemented for borrowed bytes, `Vec<u8>`, and anything with bytes in an [`Arc`].
-pub trait Body: sealed::Bytes {}
+pub trait DigestBody: sealed::StableBytes {}
 
 mod sealed {
     /// Bytes whose address does not change when `self` is moved.
-    pub trait Bytes {
+    pub trait StableBytes {
         /// Returns the content.
         fn bytes(&self) -> &[u8];
     }
 }
 
-impl sealed::Bytes for &[u8] {
+impl sealed::StableBytes for &[u8] {
     fn bytes(&self) -> &[u8] {
         self
     }
 }
 
-impl sealed::Bytes for Vec<u8> {
+impl sealed::StableBytes for Vec<u8> {
     fn bytes(&self) -> &[u8] {
         self
     }
 }
 
-impl<T: AsRef<[u8]> + ?Sized> sealed::Bytes for Arc<T> {
+impl<T: AsRef<[u8]> + ?Sized> sealed::StableBytes for Arc<T> {
     fn bytes(&self) -> &[u8] {
         (**self).as_ref()
     }
 }
 
-impl Body for &[u8] {}
-impl Body for Vec<u8> {}
-impl<T: AsRef<[u8]> + ?Sized> Body for Arc<T> {}
+impl DigestBody for &[u8] {}
+impl DigestBody for Vec<u8> {}
+impl<T: AsRef<[u8]> + ?Sized> DigestBody for Arc<T> {}
 
 /// Digests messages as they arrive, as many at once as the processor supports.
 ///
@@ -73,11 +73,11 @@ pub struct DigestStream<B, T> {
     lanes: std::marker::PhantomData<fn(B, T)>,
 }
 
-impl<B: Body, T> DigestStream<B, T> {
+impl<B: DigestBody, T> DigestStream<B, T> {
     /// Creates an empty stream with the fastest backend of this processor.
     #[must_use]
     pub fn new(kind: Kind) -> Self {
-        DigestStream::with_backend(kind, Backend::fastest(kind))
+        DigestStream::with_backend(kind, DigestBackend::fastest(kind))
     }
 
     /// Creates an empty stream with the given backend. All backends compute the same ids.
@@ -86,7 +86,7 @@ impl<B: Body, T> DigestStream<B, T> {
         not(target_arch = "x86_64"),
         expect(unused_variables, reason = "there is one backend")
     )]
-    pub fn with_backend(kind: Kind, backend: Backend) -> Self {
+    pub fn with_backend(kind: Kind, backend: DigestBackend) -> Self {
         DigestStream {
             kind,
             #[cfg(target_arch = "x86_64")]
@@ -137,7 +137,7 @@ impl<B: Body, T> DigestStream<B, T> {
     unsafe_code,
     reason = "the lanes keep pointers to the bodies between calls"
 )]
-fn push<B: Body, T>(
+fn push<B: DigestBody, T>(
     lanes: &mut Lanes<(B, T)>,
     header: &[u8],
     body: B,

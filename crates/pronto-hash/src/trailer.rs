@@ -9,10 +9,10 @@ use crate::{Kind, ObjectId};
 /// The checksum of a pack or an index protects against accidental corruption. An attacker who can
 /// forge the file can also forge the checksum. SHA-1 is considerably faster without the detection.
 #[derive(Clone)]
-pub struct TrailerDigester(State);
+pub struct TrailerDigester(TrailerHasher);
 
 #[derive(Clone)]
-enum State {
+enum TrailerHasher {
     Sha1(sha1::Sha1),
     Sha256(sha2::Sha256),
 }
@@ -27,8 +27,8 @@ impl TrailerDigester {
     #[must_use]
     pub fn new(kind: Kind) -> Self {
         TrailerDigester(match kind {
-            Kind::Sha1 => State::Sha1(sha1::Sha1::new()),
-            Kind::Sha256 => State::Sha256(sha2::Sha256::new()),
+            Kind::Sha1 => TrailerHasher::Sha1(sha1::Sha1::new()),
+            Kind::Sha256 => TrailerHasher::Sha256(sha2::Sha256::new()),
             other => panic!("no digest for {other}"),
         })
     }
@@ -36,8 +36,8 @@ impl TrailerDigester {
     /// Appends `bytes` to the file.
     pub fn update(&mut self, bytes: &[u8]) {
         match &mut self.0 {
-            State::Sha1(hasher) => hasher.update(bytes),
-            State::Sha256(hasher) => hasher.update(bytes),
+            TrailerHasher::Sha1(hasher) => hasher.update(bytes),
+            TrailerHasher::Sha256(hasher) => hasher.update(bytes),
         }
     }
 
@@ -45,8 +45,8 @@ impl TrailerDigester {
     #[must_use]
     pub fn finish(self) -> ObjectId {
         match self.0 {
-            State::Sha1(hasher) => ObjectId::Sha1(hasher.finalize().into()),
-            State::Sha256(hasher) => ObjectId::Sha256(hasher.finalize().into()),
+            TrailerHasher::Sha1(hasher) => ObjectId::Sha1(hasher.finalize().into()),
+            TrailerHasher::Sha256(hasher) => ObjectId::Sha256(hasher.finalize().into()),
         }
     }
 }
@@ -54,8 +54,8 @@ impl TrailerDigester {
 impl std::fmt::Debug for TrailerDigester {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(match self.0 {
-            State::Sha1(_) => "TrailerDigester(Sha1)",
-            State::Sha256(_) => "TrailerDigester(Sha256)",
+            TrailerHasher::Sha1(_) => "TrailerDigester(Sha1)",
+            TrailerHasher::Sha256(_) => "TrailerDigester(Sha256)",
         })
     }
 }

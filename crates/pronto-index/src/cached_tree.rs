@@ -18,7 +18,7 @@ const DEEPEST: usize = 2048;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CachedTree {
     /// The nodes in the order of the file: each node precedes all nodes below. Never empty.
-    nodes: Vec<Node>,
+    nodes: Vec<CachedTreeNode>,
     /// The positions of the children of all nodes; the children of a node are consecutive and
     /// ordered.
     children: Vec<u32>,
@@ -27,7 +27,7 @@ pub struct CachedTree {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Node {
+struct CachedTreeNode {
     name: BString,
     /// The number of index entries below the directory, if the node is valid.
     entries: Option<u32>,
@@ -46,7 +46,7 @@ fn order(one: &BStr, two: &BStr) -> Ordering {
 
 /// One directory of a [`CachedTree`].
 #[derive(Clone, Copy, Debug)]
-pub struct Directory<'a> {
+pub struct CachedTreeDirectory<'a> {
     tree: &'a CachedTree,
     at: usize,
 }
@@ -54,7 +54,7 @@ pub struct Directory<'a> {
 impl CachedTree {
     /// Parses the extension; `None` if the extension is malformed.
     pub(crate) fn parse(mut data: &[u8], kind: Kind) -> Option<CachedTree> {
-        let mut nodes: Vec<Node> = Vec::new();
+        let mut nodes: Vec<CachedTreeNode> = Vec::new();
         let mut nesting = Nesting::default();
         loop {
             let node = parse_node(&mut data, kind)?;
@@ -77,7 +77,7 @@ impl CachedTree {
         Some((node.id, node.entries? as usize))
     }
 
-    fn new(nodes: Vec<Node>) -> CachedTree {
+    fn new(nodes: Vec<CachedTreeNode>) -> CachedTree {
         let mut tree = CachedTree {
             children: Vec::with_capacity(nodes.len().saturating_sub(1)),
             nodes,
@@ -118,12 +118,12 @@ impl CachedTree {
     }
 
     /// Returns the top directory.
-    pub fn root(&self) -> Directory<'_> {
-        Directory { tree: self, at: 0 }
+    pub fn root(&self) -> CachedTreeDirectory<'_> {
+        CachedTreeDirectory { tree: self, at: 0 }
     }
 
     /// Returns the directory at `path` (empty for the top directory), if it has a node.
-    pub fn lookup(&self, path: &BStr) -> Option<Directory<'_>> {
+    pub fn lookup(&self, path: &BStr) -> Option<CachedTreeDirectory<'_>> {
         let mut directory = self.root();
         if !path.is_empty() {
             for name in path.split_at_each(b'/') {
@@ -154,7 +154,7 @@ impl CachedTree {
                 Some(slash) => (&rest[..slash], Some(&rest[slash + 1..])),
                 None => (rest, None),
             };
-            let directory = Directory { tree: self, at };
+            let directory = CachedTreeDirectory { tree: self, at };
             let Some(child) = directory.child(name.as_bstr()).map(|child| child.at) else {
                 return;
             };
@@ -180,15 +180,15 @@ impl CachedTree {
     }
 
     /// Returns a builder that starts at the tree `root` of the top directory.
-    pub fn builder(root: ObjectId) -> Builder {
-        Builder {
+    pub fn builder(root: ObjectId) -> TreeBuilder {
+        TreeBuilder {
             nodes: vec![Building::new("".into(), root)],
             open: vec![0],
         }
     }
 }
 
-fn parse_node(data: &mut &[u8], kind: Kind) -> Option<Node> {
+fn parse_node(data: &mut &[u8], kind: Kind) -> Option<CachedTreeNode> {
     let name = take_until(data, 0)?.into();
     let entries = parse_number(take_until(data, b' ')?)?;
     let children = u32::try_from(parse_number(take_until(data, b'\n')?)?).ok()?;
@@ -197,7 +197,7 @@ fn parse_node(data: &mut &[u8], kind: Kind) -> Option<Node> {
     if entries.is_some() {
         id = ObjectId::from_bytes_or_panic(take(data, kind.len_in_bytes())?);
     }
-    Some(Node {
+    Some(CachedTreeNode {
         name,
         entries,
         id,
@@ -214,8 +214,8 @@ fn parse_number(digits: &[u8]) -> Option<i64> {
         .then_some(number)
 }
 
-impl<'a> Directory<'a> {
-    fn node(&self) -> &'a Node {
+impl<'a> CachedTreeDirectory<'a> {
+    fn node(&self) -> &'a CachedTreeNode {
         &self.tree.nodes[self.at]
     }
 
@@ -224,7 +224,7 @@ impl<'a> Directory<'a> {
         self.node().entries.map(|_| self.node().id.as_ref())
     }
 
-    /// Returns the tree id that the [`Builder`] last recorded for this directory. Unlike
+    /// Returns the tree id that the [`TreeBuilder`] last recorded for this directory. Unlike
     /// [`id`](Self::id), the result includes directories that are invalid because the index does
     /// not match the tree (intent-to-add entries). The result has no meaning for a node that was
     /// read from a file or has been invalidated since.
@@ -248,9 +248,9 @@ impl<'a> Directory<'a> {
     }
 
     /// Returns the direct subdirectories.
-    pub fn children(&self) -> impl Iterator<Item = Directory<'a>> + use<'a> {
+    pub fn children(&self) -> impl Iterator<Item = CachedTreeDirectory<'a>> + use<'a> {
         let tree = self.tree;
-        let at = |at: &u32| Directory {
+        let at = |at: &u32| CachedTreeDirectory {
             tree,
             at: *at as usize,
         };
@@ -264,7 +264,7 @@ impl<'a> Directory<'a> {
     }
 
     /// Returns the direct subdirectory `name`. Logarithmic, if the children are in Git's order.
-    pub fn child(&self, name: &BStr) -> Option<Directory<'a>> {
+    pub fn child(&self, name: &BStr) -> Option<CachedTreeDirectory<'a>> {
         if !self.tree.is_sorted {
             return self.children().find(|child| child.name() == name);
         }
@@ -272,7 +272,7 @@ impl<'a> Directory<'a> {
         let positions = self.positions();
         let found =
             positions.binary_search_by(|&at| order(nodes[at as usize].name.as_bstr(), name));
-        Some(Directory {
+        Some(CachedTreeDirectory {
             tree: self.tree,
             at: positions[found.ok()?] as usize,
         })
@@ -282,7 +282,7 @@ impl<'a> Directory<'a> {
 /// Builds a [`CachedTree`]. For each directory, the caller calls [`enter`](Builder::enter) and
 /// [`leave`](Builder::leave), and adds the number of entries directly in the directory.
 #[derive(Debug)]
-pub struct Builder {
+pub struct TreeBuilder {
     nodes: Vec<Building>,
     open: Vec<usize>,
 }
@@ -307,7 +307,7 @@ impl Building {
     }
 }
 
-impl Builder {
+impl TreeBuilder {
     /// Enters the subdirectory `name`, whose tree id is `id`.
     pub fn enter(&mut self, name: &BStr, id: ObjectId) {
         let at = self.nodes.len();
@@ -347,7 +347,7 @@ impl Builder {
     }
 
     /// Copies the nodes of `directory` and all directories below to the current directory.
-    pub fn copy(&mut self, directory: Directory<'_>) {
+    pub fn copy(&mut self, directory: CachedTreeDirectory<'_>) {
         self.count_files(directory);
         // The end positions of the entered directories.
         let mut ends = Vec::new();
@@ -355,7 +355,7 @@ impl Builder {
             while ends.pop_if(|end| *end <= at).is_some() {
                 self.leave();
             }
-            let below = Directory { at, ..directory };
+            let below = CachedTreeDirectory { at, ..directory };
             self.enter(below.name(), below.node().id);
             self.count_files(below);
             ends.push(below.node().end);
@@ -365,7 +365,11 @@ impl Builder {
 
     /// Does the same as [`copy`](Self::copy), but replaces the directories whose paths are keys of
     /// `below` with the cached trees in `below`. These paths end with a slash.
-    pub(crate) fn graft(&mut self, top: Directory<'_>, below: &HashMap<BString, CachedTree>) {
+    pub(crate) fn graft(
+        &mut self,
+        top: CachedTreeDirectory<'_>,
+        below: &HashMap<BString, CachedTree>,
+    ) {
         self.count_files(top);
         let (nodes, mut path) = (&top.tree.nodes, BString::default());
         // The entered directories: the end position, and the length of the parent path.
@@ -376,7 +380,7 @@ impl Builder {
                 self.leave();
                 path.truncate(len);
             }
-            let directory = Directory { at, ..top };
+            let directory = CachedTreeDirectory { at, ..top };
             let id = directory.id().map(oid::to_owned);
             self.enter(directory.name(), id.unwrap_or_else(|| directory.null()));
             entered.push((nodes[at].end, path.len()));
@@ -394,7 +398,7 @@ impl Builder {
     }
 
     /// Adds the number of index entries directly in `directory`, which is the current directory.
-    fn count_files(&mut self, directory: Directory<'_>) {
+    fn count_files(&mut self, directory: CachedTreeDirectory<'_>) {
         let below = directory.children().map(|child| child.entry_count());
         let below: usize = below.map(Option::unwrap_or_default).sum();
         match directory.entry_count() {
@@ -430,7 +434,7 @@ impl Builder {
             });
             self.nodes[at].children = children;
         }
-        let mut nodes: Vec<Node> = Vec::with_capacity(self.nodes.len());
+        let mut nodes: Vec<CachedTreeNode> = Vec::with_capacity(self.nodes.len());
         // A position to visit, or a position whose nodes are complete.
         let mut todo = vec![Ok(0)];
         while let Some(step) = todo.pop() {
@@ -439,7 +443,7 @@ impl Builder {
                     let building = &mut self.nodes[at];
                     todo.push(Err(nodes.len()));
                     todo.extend(building.children.iter().rev().map(|&child| Ok(child)));
-                    nodes.push(Node {
+                    nodes.push(CachedTreeNode {
                         name: std::mem::take(&mut building.name),
                         entries: building.entries,
                         id: building.id,

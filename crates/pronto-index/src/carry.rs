@@ -46,9 +46,9 @@ pub(crate) fn untracked<'a>(base: &'a Index, entries: &[EntryRef<'_>]) -> Option
 /// Returns the encoded data of the file system monitor, with changed entries marked to be examined.
 /// Linear.
 pub(crate) fn fsmonitor<'a>(base: &'a Index, entries: &[EntryRef<'_>]) -> Option<Cow<'a, [u8]>> {
-    let told = base.fsmonitor().ok().flatten()?;
+    let fsmonitor = base.fsmonitor().ok().flatten()?;
     let mut at = 0;
-    let mut dirty_before = told.dirty.iter().peekable();
+    let mut dirty_before = fsmonitor.dirty.iter().peekable();
     let mut dirty = Vec::new();
     for (position, entry) in (0u32..).zip(entries) {
         let key = entry.key();
@@ -65,6 +65,6 @@ pub(crate) fn fsmonitor<'a>(base: &'a Index, entries: &[EntryRef<'_>]) -> Option
         }
     }
     let mut encoded = Vec::new();
-    Fsmonitor::new(told.token, dirty).encode(&mut encoded);
+    Fsmonitor::new(fsmonitor.token, dirty).encode(&mut encoded);
     Some(Cow::Owned(encoded))
 }

@@ -2,14 +2,14 @@
 
 use crate::cached_tree::CachedTree;
 use crate::carry;
-use crate::entry::{Entry, EntryRef, Flags, Key};
+use crate::entry::{Entry, EntryKey, EntryRef, Flags};
 use crate::extension;
 use crate::fsmonitor::Fsmonitor;
 use crate::index::Index;
 use crate::resolve_undo::ResolveUndo;
 use crate::stat::Stat;
 use crate::untracked::UntrackedCache;
-use crate::writer::Content;
+use crate::writer::IndexContent;
 use bstr::{BStr, BString};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 /// whose stat data are refreshed by position. [`content`](Edit::content) merges the index with the
 /// changes, ready to be written.
 #[derive(Debug)]
-pub struct Edit<'a> {
+pub struct IndexEdit<'a> {
     base: &'a Index,
     changes: BTreeMap<(BString, u8), Option<Entry>>,
     refreshed: BTreeMap<usize, (Stat, Flags)>,
@@ -34,10 +34,10 @@ enum TreeChange {
     Replace(Option<CachedTree>),
 }
 
-impl<'a> Edit<'a> {
+impl<'a> IndexEdit<'a> {
     /// Returns an empty set of changes to `base`.
-    pub fn new(base: &'a Index) -> Edit<'a> {
-        Edit {
+    pub fn new(base: &'a Index) -> IndexEdit<'a> {
+        IndexEdit {
             base,
             changes: BTreeMap::new(),
             refreshed: BTreeMap::new(),
@@ -159,12 +159,12 @@ impl<'a> Edit<'a> {
         }));
     }
 
-    /// Replaces the data of the file system monitor with `told`, whose positions refer to the
+    /// Replaces the data of the file system monitor with `fsmonitor`, whose positions refer to the
     /// merged entries.
-    pub fn set_fsmonitor(&mut self, told: Option<&Fsmonitor>) {
-        self.fsmonitor = Some(told.map(|told| {
+    pub fn set_fsmonitor(&mut self, fsmonitor: Option<&Fsmonitor>) {
+        self.fsmonitor = Some(fsmonitor.map(|fsmonitor| {
             let mut encoded = Vec::new();
-            told.encode(&mut encoded);
+            fsmonitor.encode(&mut encoded);
             encoded
         }));
     }
@@ -187,10 +187,10 @@ impl<'a> Edit<'a> {
     }
 
     /// Merges the index with the changes, and keeps the extensions that are still valid. Linear.
-    pub fn content(&self) -> Content<'_> {
+    pub fn content(&self) -> IndexContent<'_> {
         let data = |signature| self.base.extension(signature).map(Cow::Borrowed);
         let entries = self.entries();
-        Content {
+        IndexContent {
             kind: self.base.kind(),
             base: Some(self.base),
             version: Some(self.base.version()).filter(|&version| version != 0),
@@ -214,7 +214,7 @@ impl<'a> Edit<'a> {
             },
             fsmonitor: match &self.fsmonitor {
                 None => carry::fsmonitor(self.base, &entries),
-                Some(told) => told.as_deref().map(Cow::Borrowed),
+                Some(fsmonitor) => fsmonitor.as_deref().map(Cow::Borrowed),
             },
             sparse: self.base.is_sparse(),
             entries,
@@ -232,7 +232,7 @@ impl<'a> Edit<'a> {
             let mut replaced = false;
             while let Some(((path, stage), _)) = changes.peek() {
                 let stage = *stage;
-                let order = Key { path, stage }.cmp(&entry.key());
+                let order = EntryKey { path, stage }.cmp(&entry.key());
                 if order.is_gt() {
                     break;
                 }

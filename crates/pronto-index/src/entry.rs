@@ -153,8 +153,8 @@ impl Entry {
 
 impl<'a> EntryRef<'a> {
     /// Returns the sort key of the entry.
-    pub(crate) fn key(&self) -> Key<'a> {
-        Key {
+    pub(crate) fn key(&self) -> EntryKey<'a> {
+        EntryKey {
             path: self.path,
             stage: self.stage(),
         }
@@ -189,7 +189,7 @@ impl<'a> EntryRef<'a> {
 
 /// The sort key of an entry: the bytes of its path, then the stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Key<'a> {
+pub(crate) struct EntryKey<'a> {
     pub(crate) path: &'a [u8],
     pub(crate) stage: u8,
 }

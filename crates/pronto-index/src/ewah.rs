@@ -1,6 +1,6 @@
 //! EWAH bitmaps: compressed sets of positions in the `link` and `FSMN` extensions.
 
-use pronto_io::ewah::{Builder, Ewah, Run};
+use pronto_io::ewah::{BitmapBuilder, Ewah, WordRun};
 
 use crate::error::{Error, corrupt};
 
@@ -27,8 +27,8 @@ impl Bitmap {
         let mut at = 0u64;
         for run in bitmap.runs() {
             match run {
-                Run::Zeros(words) => at += words * 64,
-                Run::Ones(words) => {
+                WordRun::Zeros(words) => at += words * 64,
+                WordRun::Ones(words) => {
                     let end = at + words * 64;
                     let run = at..end.min(u64::from(len));
                     if run.end > limit as u64 {
@@ -37,7 +37,7 @@ impl Bitmap {
                     set.extend(run.map(|position| position as u32));
                     at = end;
                 }
-                Run::Word(mut word) => {
+                WordRun::Word(mut word) => {
                     while word != 0 {
                         let position = at + u64::from(word.trailing_zeros());
                         if position >= limit as u64 {
@@ -64,7 +64,7 @@ impl Bitmap {
 
     /// Appends the bitmap as Git writes it.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
-        let mut builder = Builder::new();
+        let mut builder = BitmapBuilder::new();
         let mut rest = &self.set[..];
         let mut at = 0u64;
         while let Some(&first) = rest.first() {

@@ -4,18 +4,18 @@ use crate::bytes::{take, take_u32};
 use crate::error::{Error, ErrorKind, corrupt};
 use std::ops::Range;
 
-pub(crate) type Signature = [u8; 4];
+pub(crate) type ExtensionSignature = [u8; 4];
 
-pub(crate) const TREE: Signature = *b"TREE";
-pub(crate) const RESOLVE_UNDO: Signature = *b"REUC";
-pub(crate) const LINK: Signature = *b"link";
-pub(crate) const UNTRACKED: Signature = *b"UNTR";
-pub(crate) const FSMONITOR: Signature = *b"FSMN";
-pub(crate) const END_OF_ENTRIES: Signature = *b"EOIE";
-pub(crate) const OFFSET_TABLE: Signature = *b"IEOT";
-pub(crate) const SPARSE_DIRECTORIES: Signature = *b"sdir";
+pub(crate) const TREE: ExtensionSignature = *b"TREE";
+pub(crate) const RESOLVE_UNDO: ExtensionSignature = *b"REUC";
+pub(crate) const LINK: ExtensionSignature = *b"link";
+pub(crate) const UNTRACKED: ExtensionSignature = *b"UNTR";
+pub(crate) const FSMONITOR: ExtensionSignature = *b"FSMN";
+pub(crate) const END_OF_ENTRIES: ExtensionSignature = *b"EOIE";
+pub(crate) const OFFSET_TABLE: ExtensionSignature = *b"IEOT";
+pub(crate) const SPARSE_DIRECTORIES: ExtensionSignature = *b"sdir";
 
-const KNOWN: [Signature; 8] = [
+const KNOWN: [ExtensionSignature; 8] = [
     TREE,
     RESOLVE_UNDO,
     LINK,
@@ -29,8 +29,8 @@ const KNOWN: [Signature; 8] = [
 /// The positions of the extensions of a file.
 #[derive(Debug, Default)]
 pub(crate) struct Extensions {
-    known: Vec<(Signature, Range<usize>)>,
-    ignored: Vec<Signature>,
+    known: Vec<(ExtensionSignature, Range<usize>)>,
+    ignored: Vec<ExtensionSignature>,
     /// The start of the header of each extension.
     starts: Vec<usize>,
 }
@@ -77,14 +77,14 @@ impl Extensions {
         headers.flatten().copied().collect()
     }
 
-    pub(crate) fn range(&self, signature: Signature) -> Option<Range<usize>> {
+    pub(crate) fn range(&self, signature: ExtensionSignature) -> Option<Range<usize>> {
         self.known
             .iter()
             .find(|(known, _)| *known == signature)
             .map(|(_, range)| range.clone())
     }
 
-    pub(crate) fn ignored(&self) -> &[Signature] {
+    pub(crate) fn ignored(&self) -> &[ExtensionSignature] {
         &self.ignored
     }
 }

@@ -1,11 +1,11 @@
 //! The identity of an index file.
 
-use crate::stat::Time;
-use pronto_io::view::View;
+use crate::stat::IndexTime;
+use pronto_io::view::FileView;
 
 /// The identity of an index file, which distinguishes files at the same path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Identity {
+pub struct IndexFileIdentity {
     device: u64,
     inode: u64,
     size_bytes: u64,
@@ -13,11 +13,11 @@ pub struct Identity {
     nanoseconds: i64,
 }
 
-impl Identity {
+impl IndexFileIdentity {
     #[cfg(unix)]
-    pub(crate) fn of(metadata: &std::fs::Metadata) -> Identity {
+    pub(crate) fn of(metadata: &std::fs::Metadata) -> IndexFileIdentity {
         use std::os::unix::fs::MetadataExt;
-        Identity {
+        IndexFileIdentity {
             device: metadata.dev(),
             inode: metadata.ino(),
             size_bytes: metadata.size(),
@@ -26,9 +26,9 @@ impl Identity {
         }
     }
 
-    pub(crate) fn of_view(view: &View) -> Identity {
+    pub(crate) fn of_view(view: &FileView) -> IndexFileIdentity {
         let identity = view.identity();
-        Identity {
+        IndexFileIdentity {
             device: identity.device,
             inode: identity.inode,
             size_bytes: view.len(),
@@ -48,8 +48,8 @@ impl Identity {
     }
 
     /// Returns the modification time of the file.
-    pub fn time(&self) -> Time {
-        Time {
+    pub fn time(&self) -> IndexTime {
+        IndexTime {
             seconds: self.seconds as u32,
             nanoseconds: self.nanoseconds as u32,
         }

@@ -1,16 +1,16 @@
 //! An index that was read from its file.
 
 use crate::cached_tree::CachedTree;
-use crate::entry::{EntryRef, Key};
+use crate::entry::{EntryKey, EntryRef};
 use crate::error::{Error, ErrorKind};
-use crate::extension::{self, Signature};
+use crate::extension::{self, ExtensionSignature};
 use crate::fsmonitor::Fsmonitor;
-use crate::identity::Identity;
-use crate::layout::{self, LINE_BYTES, Unpacked};
-use crate::outline::{Outline, Rows};
-use crate::plain::Plain;
+use crate::identity::IndexFileIdentity;
+use crate::layout::{self, LINE_BYTES, UnpackedEntries};
+use crate::outline::{IndexOutline, LocatedEntries};
+use crate::plain::PlainEntry;
 use crate::resolve_undo::ResolveUndo;
-use crate::stat::Time;
+use crate::stat::IndexTime;
 use crate::untracked::UntrackedCache;
 use bstr::{BStr, ByteSlice};
 use pronto_hash::{Kind, ObjectId};
@@ -22,7 +22,7 @@ use std::path::Path;
 /// An immutable index with its ordered entries. `Send + Sync`.
 #[derive(Debug)]
 pub struct Index {
-    outline: Outline,
+    outline: IndexOutline,
     /// A copy of the entries, if the entries cannot be used in place in the file.
     unpacked: Option<Vec<u8>>,
     starts: Vec<u32>,
@@ -39,7 +39,7 @@ impl Index {
     /// Returns the index of a repository without an index file.
     pub fn empty(kind: Kind) -> Index {
         Index {
-            outline: Outline::empty(kind),
+            outline: IndexOutline::empty(kind),
             unpacked: None,
             starts: Vec::new(),
             found_end: None,
@@ -54,7 +54,7 @@ impl Index {
     ///
     /// # Errors
     /// Fails as [`open`](Index::open) does.
-    pub fn of(outline: Outline) -> Result<Index, Error> {
+    pub fn of(outline: IndexOutline) -> Result<Index, Error> {
         Self::whole(outline)?.complete()
     }
 
@@ -71,10 +71,10 @@ impl Index {
     /// # Errors
     /// Fails as [`open`](Index::open) does.
     pub fn from_bytes(file: Vec<u8>, kind: Kind) -> Result<Index, Error> {
-        Self::whole(Outline::of_bytes(file, kind)?)
+        Self::whole(IndexOutline::of_bytes(file, kind)?)
     }
 
-    fn whole(outline: Outline) -> Result<Index, Error> {
+    fn whole(outline: IndexOutline) -> Result<Index, Error> {
         let index = Self::parse(outline)?;
         if index.outline.is_split() {
             return Err(Error::new(
@@ -91,12 +91,12 @@ impl Index {
     /// # Errors
     /// Fails as [`from_bytes`](Index::from_bytes) does.
     pub fn successor(&self, file: Vec<u8>) -> Result<Index, Error> {
-        let outline = Outline::of_bytes(file, self.kind())?;
+        let outline = IndexOutline::of_bytes(file, self.kind())?;
         Self::whole(outline.at_time_of(&self.outline))
     }
 
-    pub(crate) fn parse(mut outline: Outline) -> Result<Index, Error> {
-        let Rows {
+    pub(crate) fn parse(mut outline: IndexOutline) -> Result<Index, Error> {
+        let LocatedEntries {
             unpacked,
             starts,
             found_end,
@@ -128,7 +128,7 @@ impl Index {
     }
 
     /// Returns the outline: the file and its extensions.
-    pub fn outline(&self) -> &Outline {
+    pub fn outline(&self) -> &IndexOutline {
         &self.outline
     }
 
@@ -171,14 +171,14 @@ impl Index {
         layout::terminated(self.rows(), start, self.hash_len(), from)
     }
 
-    /// Returns the entry at `position` as a [`Plain`] entry, if no flag is set and its path from
+    /// Returns the entry at `position` as a [`PlainEntry`] entry, if no flag is set and its path from
     /// the byte `from` on contains no slash. Costs a fraction of [`entry`](Self::entry) and
     /// [`c_path`](Self::c_path).
     ///
     /// # Panics
     /// Panics if `position` is not less than [`len`](Self::len).
     #[inline]
-    pub fn plain(&self, position: usize, from: usize) -> Option<Plain<'_>> {
+    pub fn plain(&self, position: usize, from: usize) -> Option<PlainEntry<'_>> {
         let rows = self.rows();
         // Prefetches the next entry: a caller usually reads it after a system call that takes
         // longer than a memory access.
@@ -187,7 +187,7 @@ impl Index {
             prefetch(rows, next as usize + LINE_BYTES);
         }
         let start = self.starts[position] as usize;
-        Plain::read(rows, start, self.hash_len(), from)
+        PlainEntry::read(rows, start, self.hash_len(), from)
     }
 
     /// Iterates over all entries in order.
@@ -205,7 +205,7 @@ impl Index {
     pub fn find(&self, path: &BStr, stage: u8) -> Result<usize, usize> {
         let (rows, hash_len) = (self.rows(), self.hash_len());
         self.starts.binary_search_by(|&start| {
-            layout::key(rows, start as usize, hash_len).cmp(&Key { path, stage })
+            layout::key(rows, start as usize, hash_len).cmp(&EntryKey { path, stage })
         })
     }
 
@@ -307,12 +307,12 @@ impl Index {
 
     /// Returns the modification time of the file, which identifies racy entries; zero if the index
     /// was not read from a file.
-    pub fn timestamp(&self) -> Time {
+    pub fn timestamp(&self) -> IndexTime {
         self.outline.timestamp()
     }
 
     /// Returns the identity of the file; `None` if there was none.
-    pub fn identity(&self) -> Option<Identity> {
+    pub fn identity(&self) -> Option<IndexFileIdentity> {
         self.outline.identity()
     }
 
@@ -346,7 +346,7 @@ impl Index {
         self.outline.is_current(path)
     }
 
-    pub(crate) fn extension(&self, signature: Signature) -> Option<&[u8]> {
+    pub(crate) fn extension(&self, signature: ExtensionSignature) -> Option<&[u8]> {
         // The positions in the monitor's data refer to the entries before the expansion.
         let holds = signature != extension::FSMONITOR || !self.is_expanded();
         self.outline.extension(signature).filter(|_| holds)
@@ -357,7 +357,7 @@ impl Index {
     }
 
     /// Sets the entries of a split index, after the merge with the shared index.
-    pub(crate) fn set_merged(&mut self, entries: Unpacked) {
+    pub(crate) fn set_merged(&mut self, entries: UnpackedEntries) {
         (self.unpacked, self.starts) = (Some(entries.bytes), entries.starts);
         self.split = true;
     }
@@ -365,7 +365,7 @@ impl Index {
     /// Replaces the entries of the index.
     pub(crate) fn replace_entries(
         &mut self,
-        entries: Unpacked,
+        entries: UnpackedEntries,
         cached: Option<CachedTree>,
         is_sparse: bool,
     ) {
@@ -393,7 +393,7 @@ impl Index {
     }
 
     #[inline]
-    pub(crate) fn key(&self, position: usize) -> Key<'_> {
+    pub(crate) fn key(&self, position: usize) -> EntryKey<'_> {
         layout::key(self.rows(), self.starts[position] as usize, self.hash_len())
     }
 

@@ -2,7 +2,7 @@
 //! entries. Entries of version 4 and of split indexes are converted to this layout on reading.
 
 use crate::bytes::{take_varint, u16_at};
-use crate::entry::{EntryRef, Flags, Key};
+use crate::entry::{EntryKey, EntryRef, Flags};
 use crate::error::{Error, corrupt};
 use crate::stat::Stat;
 use bstr::ByteSlice;
@@ -26,20 +26,20 @@ pub(crate) const LINE_BYTES: usize = 64;
 
 /// The start of each entry, and the end of the last one.
 #[derive(Debug, Default)]
-pub(crate) struct Table {
+pub(crate) struct EntryOffsets {
     pub(crate) starts: Vec<u32>,
     pub(crate) end: usize,
 }
 
 /// The fields of an entry before its name, with checked bounds.
-struct Fixed {
+struct FixedFields {
     flags: u16,
     extended: u16,
     /// The number of bytes before the name.
     len: usize,
 }
 
-fn fixed(bytes: &[u8], at: usize, hash_len: usize) -> Option<Fixed> {
+fn fixed(bytes: &[u8], at: usize, hash_len: usize) -> Option<FixedFields> {
     let flags_at = at + STAT_BYTES + hash_len;
     let flags = u16_at(bytes, flags_at)?;
     let mut len = STAT_BYTES + hash_len + 2;
@@ -48,7 +48,7 @@ fn fixed(bytes: &[u8], at: usize, hash_len: usize) -> Option<Fixed> {
         extended = u16_at(bytes, flags_at + 2)?;
         len += 2;
     }
-    Some(Fixed {
+    Some(FixedFields {
         flags,
         extended,
         len,
@@ -59,7 +59,7 @@ fn damaged(at: usize) -> Error {
     corrupt("index entry is cut short or malformed").at_offset(at as u64)
 }
 
-fn check(fixed: &Fixed, at: usize) -> Result<(), Error> {
+fn check(fixed: &FixedFields, at: usize) -> Result<(), Error> {
     match Flags::from_stored(0, fixed.extended) {
         Some(_) => Ok(()),
         None => Err(corrupt(format!(
@@ -72,7 +72,7 @@ fn check(fixed: &Fixed, at: usize) -> Result<(), Error> {
 
 /// Clears the skip-worktree bit of the entry at `at`, which has been located before.
 pub(crate) fn unskip(bytes: &mut [u8], at: usize, hash_len: usize) {
-    let Some(Fixed {
+    let Some(FixedFields {
         flags, extended, ..
     }) = fixed(bytes, at, hash_len)
     else {
@@ -107,7 +107,7 @@ pub(crate) fn locate(
     from: usize,
     count: usize,
     hash_len: usize,
-) -> Result<Table, Error> {
+) -> Result<EntryOffsets, Error> {
     let mut starts = reserve(bytes, count, hash_len)?;
     let mut at = from;
     for _ in 0..count {
@@ -130,17 +130,17 @@ pub(crate) fn locate(
             return Err(damaged(at));
         }
     }
-    Ok(Table { starts, end: at })
+    Ok(EntryOffsets { starts, end: at })
 }
 
 /// Entries in a separate buffer.
 #[derive(Debug, Default)]
-pub(crate) struct Unpacked {
+pub(crate) struct UnpackedEntries {
     pub(crate) bytes: Vec<u8>,
     pub(crate) starts: Vec<u32>,
 }
 
-impl Unpacked {
+impl UnpackedEntries {
     /// Appends an entry: the fixed part in the format of the file, then its path.
     pub(crate) fn push(&mut self, fixed: &[u8], path: &[u8]) -> Result<(), Error> {
         let start = u32::try_from(self.bytes.len())
@@ -172,8 +172,8 @@ pub(crate) fn unpack(
     from: usize,
     count: usize,
     hash_len: usize,
-) -> Result<(Unpacked, usize), Error> {
-    let mut unpacked = Unpacked {
+) -> Result<(UnpackedEntries, usize), Error> {
+    let mut unpacked = UnpackedEntries {
         starts: reserve(bytes, count, hash_len)?,
         bytes: Vec::with_capacity(bytes.len()),
     };
@@ -214,9 +214,9 @@ pub(crate) fn fixed_part(bytes: &[u8], start: usize, hash_len: usize) -> &[u8] {
 
 /// Returns the key of the entry at `start`, which [`locate`] or [`unpack`] has checked.
 #[inline]
-pub(crate) fn key(bytes: &[u8], start: usize, hash_len: usize) -> Key<'_> {
+pub(crate) fn key(bytes: &[u8], start: usize, hash_len: usize) -> EntryKey<'_> {
     let Some(fixed) = fixed(bytes, start, hash_len) else {
-        return Key {
+        return EntryKey {
             path: &[],
             stage: 0,
         };
@@ -226,7 +226,7 @@ pub(crate) fn key(bytes: &[u8], start: usize, hash_len: usize) -> Key<'_> {
         LONG_NAME => name.find_byte(0).unwrap_or(name.len()),
         len => usize::from(len),
     };
-    Key {
+    EntryKey {
         path: &name[..len.min(name.len())],
         stage: (fixed.flags >> 12 & 3) as u8,
     }

@@ -20,9 +20,9 @@
 //! Cost of reading for n entries: one open, one `fstat`, two reads, one close; n bytes read, 4 n
 //! written. A pass over the entries themselves reads 100 n bytes of memory.
 
-use crate::file::Data;
-use crate::identity::Identity;
-use crate::layout::{self, Table};
+use crate::file::FileBytes;
+use crate::identity::IndexFileIdentity;
+use crate::layout::{self, EntryOffsets};
 use pronto_hash::Kind;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
@@ -45,14 +45,14 @@ fn beside(index: &Path) -> PathBuf {
 
 /// An index file, as the lengths file identifies it.
 #[derive(Clone, Copy)]
-pub(crate) struct Subject<'a> {
+pub(crate) struct MeasuredIndex<'a> {
     pub(crate) file: &'a [u8],
-    pub(crate) identity: Identity,
+    pub(crate) identity: IndexFileIdentity,
     pub(crate) kind: Kind,
     pub(crate) count: usize,
 }
 
-impl Subject<'_> {
+impl MeasuredIndex<'_> {
     fn head(&self) -> Vec<u8> {
         let mut head = Vec::with_capacity(64 + self.kind.len_in_bytes() + self.count + CRC_BYTES);
         head.extend_from_slice(MAGIC);
@@ -69,7 +69,7 @@ impl Subject<'_> {
 
 /// Reads the positions of the entries of `subject`, the index at `path`, from the lengths file, if
 /// the file describes this index.
-pub(crate) fn read(path: &Path, subject: &Subject<'_>, from: usize) -> Option<Table> {
+pub(crate) fn read(path: &Path, subject: &MeasuredIndex<'_>, from: usize) -> Option<EntryOffsets> {
     if subject.count < WORTH_ENTRIES {
         return None;
     }
@@ -85,7 +85,12 @@ pub(crate) fn read(path: &Path, subject: &Subject<'_>, from: usize) -> Option<Ta
     parse(&bytes, &head, subject, from)
 }
 
-fn parse(bytes: &[u8], head: &[u8], subject: &Subject<'_>, from: usize) -> Option<Table> {
+fn parse(
+    bytes: &[u8],
+    head: &[u8],
+    subject: &MeasuredIndex<'_>,
+    from: usize,
+) -> Option<EntryOffsets> {
     let (content, crc) = bytes.split_last_chunk::<CRC_BYTES>()?;
     let lengths = content.strip_prefix(head)?;
     if crc32fast::hash(content).to_le_bytes() != *crc || lengths.len() != subject.count {
@@ -109,7 +114,7 @@ fn parse(bytes: &[u8], head: &[u8], subject: &Subject<'_>, from: usize) -> Optio
     // The sum cannot overflow, so comparing it also proves that no partial sum did.
     let total: u64 = lengths.iter().map(|&length| u64::from(length)).sum();
     let end = usize::try_from(from as u64 + total * UNIT as u64).ok()?;
-    (end <= limit).then_some(Table { starts, end })
+    (end <= limit).then_some(EntryOffsets { starts, end })
 }
 
 /// Writes the lengths of the entries of `subject`, the index at `path`, which start at `starts`;
@@ -120,7 +125,7 @@ fn parse(bytes: &[u8], head: &[u8], subject: &Subject<'_>, from: usize) -> Optio
 /// Fails if the file cannot be written. Readers ignore an incomplete file.
 pub(crate) fn write(
     path: &Path,
-    subject: &Subject<'_>,
+    subject: &MeasuredIndex<'_>,
     starts: &[u32],
     end: usize,
 ) -> std::io::Result<()> {
@@ -151,6 +156,6 @@ fn make(path: &Path) -> std::io::Result<File> {
 
 /// Returns whether a lengths file is useful, which requires a mapped index. If the index file is
 /// read as a whole, its entries are in memory already.
-pub(crate) fn pays(file: &Data, version: u32) -> bool {
-    matches!(file, Data::Mapped(..)) && matches!(version, 2 | 3)
+pub(crate) fn pays(file: &FileBytes, version: u32) -> bool {
+    matches!(file, FileBytes::Mapped(..)) && matches!(version, 2 | 3)
 }

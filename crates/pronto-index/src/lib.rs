@@ -2,11 +2,11 @@
 //!
 //! - [`Index`] reads versions 2, 3 and 4 with SHA-1 or SHA-256, including split indexes. Entries
 //!   of versions 2 and 3 are read in place; extensions are parsed on demand.
-//! - [`Outline`] reads the file and its extensions without the entries.
-//! - [`Stat`] holds the recorded stat data of a file, and [`Rules`] selects the compared fields.
+//! - [`IndexOutline`] reads the file and its extensions without the entries.
+//! - [`Stat`] holds the recorded stat data of a file, and [`StatRules`] selects the compared fields.
 //! - [`SharedIndex`] is the shared index of split indexes, and [`Writer`] writes both files.
-//! - [`Edit`] collects changes to an index, [`Writer`] encodes entries and extensions, and
-//!   [`Lock`] replaces the index by one rename.
+//! - [`IndexEdit`] collects changes to an index, [`Writer`] encodes entries and extensions, and
+//!   [`IndexLock`] replaces the index by one rename.
 //!
 //! ```
 //! use pronto_index::{Edit, Entry, Flags, Index, Stat, Writer, mode};
@@ -59,22 +59,24 @@ mod untracked;
 mod untracked_list;
 mod writer;
 
-pub use cached_tree::{Builder as CachedTreeBuilder, CachedTree, Directory as CachedDirectory};
-pub use edit::Edit;
+pub use cached_tree::{
+    CachedTree, CachedTreeDirectory as CachedDirectory, TreeBuilder as CachedTreeBuilder,
+};
+pub use edit::IndexEdit;
 pub use entry::{Entry, EntryRef, Flags, mode};
 pub use error::{Error, ErrorKind};
 pub use ewah::Bitmap;
 pub use fsmonitor::Fsmonitor;
-pub use identity::Identity;
+pub use identity::IndexFileIdentity;
 pub use index::Index;
-pub use lock::{Lock, replace};
+pub use lock::{IndexLock, replace};
 pub use open::OpenOptions;
-pub use outline::Outline;
-pub use plain::Plain;
+pub use outline::IndexOutline;
+pub use plain::PlainEntry;
 pub use resolve_undo::{ResolveUndo, Unmerged};
 pub use sparse::{Cover, Filler};
 pub use split::SharedIndex;
-pub use stat::{Change, Rules, Stat, Time};
-pub use untracked::{ExcludeFile, Names, UntrackedCache, UntrackedDirectory};
+pub use stat::{IndexTime, Stat, StatChange, StatRules};
+pub use untracked::{ExcludeFile, NameList, UntrackedCache, UntrackedDirectory};
 pub use untracked_list::{NamesDigest, UntrackedList};
-pub use writer::{Content, OffsetTable, Splitting, Version, Writer};
+pub use writer::{IndexContent, IndexVersion, OffsetTable, Splitting, Writer};

@@ -4,17 +4,17 @@ use crate::bytes::take;
 use crate::error::{Error, corrupt};
 use crate::ewah::Bitmap;
 use crate::index::Index;
-use crate::layout::{self, Unpacked};
+use crate::layout::{self, UnpackedEntries};
 use pronto_hash::ObjectId;
 
 /// The content of the `link` extension.
 #[derive(Debug)]
-pub(crate) struct Link {
+pub(crate) struct SplitIndexLink {
     delete: Bitmap,
     replace: Bitmap,
 }
 
-impl Link {
+impl SplitIndexLink {
     /// Parses only the id of the shared index, which must be read before the bitmaps can be
     /// checked.
     pub(crate) fn base_of(mut data: &[u8], hash_len: usize) -> Result<ObjectId, Error> {
@@ -23,7 +23,11 @@ impl Link {
             .ok_or_else(|| corrupt("corrupt link extension (too short)"))
     }
 
-    pub(crate) fn parse(mut data: &[u8], hash_len: usize, base_len: usize) -> Result<Link, Error> {
+    pub(crate) fn parse(
+        mut data: &[u8],
+        hash_len: usize,
+        base_len: usize,
+    ) -> Result<SplitIndexLink, Error> {
         Self::base_of(data, hash_len)?;
         take(&mut data, hash_len);
         let (mut delete, mut replace) = (Bitmap::default(), Bitmap::default());
@@ -34,21 +38,21 @@ impl Link {
                 .map_err(|_| corrupt("corrupt replace bitmap in link extension"))?;
         }
         if data.is_empty() {
-            Ok(Link { delete, replace })
+            Ok(SplitIndexLink { delete, replace })
         } else {
             Err(corrupt("garbage at the end of link extension"))
         }
     }
 
     /// Merges the entries of the split index `split` with the shared index `base`.
-    pub(crate) fn merge(&self, base: &Index, split: &Index) -> Result<Unpacked, Error> {
+    pub(crate) fn merge(&self, base: &Index, split: &Index) -> Result<UnpackedEntries, Error> {
         let hash_len = base.hash_len();
         let mut replacements = 0;
         let mut additions = self.replace.iter().count();
         if additions > split.len() {
             return Err(corrupt("corrupt link extension, too many replacements"));
         }
-        let mut merged = Unpacked::default();
+        let mut merged = UnpackedEntries::default();
         let mut replace = self.replace.iter().peekable();
         let mut delete = self.delete.iter().peekable();
         for position in 0..base.len() {
@@ -88,7 +92,7 @@ impl Link {
     }
 }
 
-fn copy(merged: &mut Unpacked, from: &Index, position: usize) -> Result<(), Error> {
+fn copy(merged: &mut UnpackedEntries, from: &Index, position: usize) -> Result<(), Error> {
     let (bytes, start) = from.raw(position);
     let path = from.key(position).path;
     if path.is_empty() {

@@ -2,7 +2,7 @@
 //! the new index.
 
 use crate::error::{Error, ErrorKind};
-use crate::identity::Identity;
+use crate::identity::IndexFileIdentity;
 use crate::index::Index;
 use pronto_io::cleanup::Guard;
 use pronto_io::error::IoContext;
@@ -15,16 +15,16 @@ use std::time::Duration;
 
 /// The [`LockFile`] of the index, with symbolic links followed. The lock is released on drop.
 #[derive(Debug)]
-pub struct Lock(LockFile);
+pub struct IndexLock(LockFile);
 
-impl Lock {
+impl IndexLock {
     /// Takes the lock of the index at `index`, which need not exist. Waits up to [`PATIENCE`] if
     /// another process holds the lock.
     ///
     /// # Errors
     /// Fails with [`ErrorKind::Locked`] and Git's message if the lock is held for longer, and with
     /// [`ErrorKind::Io`] if the lock file cannot be created.
-    pub fn acquire(index: &Path) -> Result<Lock, Error> {
+    pub fn acquire(index: &Path) -> Result<IndexLock, Error> {
         Self::acquire_within(index, PATIENCE)
     }
 
@@ -32,9 +32,9 @@ impl Lock {
     ///
     /// # Errors
     /// Fails as [`acquire`](Self::acquire) does.
-    pub fn acquire_within(index: &Path, patience: Duration) -> Result<Lock, Error> {
+    pub fn acquire_within(index: &Path, patience: Duration) -> Result<IndexLock, Error> {
         let acquired = LockFile::acquire(lock_file::follow(index), Marking::Marked, patience);
-        acquired.map(Lock).map_err(from_lock)
+        acquired.map(IndexLock).map_err(from_lock)
     }
 
     /// Names this process as the holder in `index~pid.lock` (`core.lockfilePid`).
@@ -44,8 +44,8 @@ impl Lock {
 
     /// Has the new index waited for before it is put in place.
     #[must_use]
-    pub fn waits(mut self, sync: SyncMethod) -> Lock {
-        self.0.wait_for(sync);
+    pub fn waits(mut self, sync: SyncMethod) -> IndexLock {
+        self.0.set_sync_method(sync);
         self
     }
 
@@ -54,7 +54,7 @@ impl Lock {
     /// # Errors
     /// Fails with [`ErrorKind::Io`] if the file cannot be written or renamed; the old index then
     /// stays and the lock is released.
-    pub fn commit(self, bytes: &[u8]) -> Result<Identity, Error> {
+    pub fn commit(self, bytes: &[u8]) -> Result<IndexFileIdentity, Error> {
         let index = self.0.target().to_owned();
         self.commit_to(bytes, &index)
     }
@@ -65,7 +65,7 @@ impl Lock {
     /// # Errors
     /// Fails with [`ErrorKind::Io`] if the file cannot be written or renamed; the old file then
     /// stays and the lock is released.
-    pub fn commit_to(mut self, bytes: &[u8], target: &Path) -> Result<Identity, Error> {
+    pub fn commit_to(mut self, bytes: &[u8], target: &Path) -> Result<IndexFileIdentity, Error> {
         self.0.write(bytes).map_err(from_lock)?;
         let metadata = match self.0.file() {
             Some(file) => file.metadata(),
@@ -74,7 +74,7 @@ impl Lock {
         let metadata = metadata.context(ErrorKind::Io, "unable to write", self.path())?;
         let moved = self.0.commit_to(target);
         moved.context(ErrorKind::Io, "unable to write new index file", target)?;
-        Ok(Identity::of(&metadata))
+        Ok(IndexFileIdentity::of(&metadata))
     }
 
     /// Returns the path of the lock file.
@@ -125,7 +125,7 @@ pub fn replace(path: &Path, bytes: &[u8], read: &Index, sync: SyncMethod) -> Res
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => return Ok(false),
         // The file system does not support hard links.
         Err(_) => {
-            let Ok(lock) = Lock::acquire_within(&index, Duration::ZERO) else {
+            let Ok(lock) = IndexLock::acquire_within(&index, Duration::ZERO) else {
                 return Ok(false);
             };
             return match read.is_current(&index) {

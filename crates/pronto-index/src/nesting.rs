@@ -4,11 +4,11 @@
 /// Determines the end of each directory from the directories in file order.
 #[derive(Debug, Default)]
 pub(crate) struct Nesting {
-    open: Vec<Open>,
+    open: Vec<OpenNesting>,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenNesting {
     at: usize,
     /// The number of direct subdirectories that follow.
     left: u64,
@@ -36,7 +36,7 @@ impl Nesting {
             above.left -= 1;
             above.child = Some(at);
         }
-        self.open.push(Open {
+        self.open.push(OpenNesting {
             at,
             left: children,
             child: None,

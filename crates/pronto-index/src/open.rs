@@ -3,8 +3,8 @@
 use crate::error::Error;
 use crate::extension;
 use crate::index::Index;
-use crate::link::Link;
-use crate::outline::Outline;
+use crate::link::SplitIndexLink;
+use crate::outline::IndexOutline;
 use crate::split::SharedIndex;
 use pronto_hash::Kind;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ impl Index {
     /// # Errors
     /// Fails as [`open`](Index::open) does.
     pub fn open_with(path: &Path, kind: Kind, options: &OpenOptions) -> Result<Index, Error> {
-        let outline = Outline::open(path, kind)?;
+        let outline = IndexOutline::open(path, kind)?;
         let mut index = Self::parse(outline).map_err(|it| it.at_path(path))?;
         if index.outline().is_split() {
             let _region = pronto_io::region!("index", "do_read_index");
@@ -52,7 +52,7 @@ impl Index {
 /// index.
 fn merge_shared(index: &mut Index, beside: &Path, other: Option<&Path>) -> Result<(), Error> {
     let data = index.extension(extension::LINK).unwrap_or_default();
-    let base = Link::base_of(data, index.hash_len())?;
+    let base = SplitIndexLink::base_of(data, index.hash_len())?;
     if base.is_null() {
         return Ok(());
     }
@@ -62,7 +62,7 @@ fn merge_shared(index: &mut Index, beside: &Path, other: Option<&Path>) -> Resul
     };
     let shared = SharedIndex::open(directory, base, index.kind())?;
     let shared = shared.index();
-    let link = Link::parse(data, index.hash_len(), shared.len())?;
+    let link = SplitIndexLink::parse(data, index.hash_len(), shared.len())?;
     let merged = link.merge(shared, index)?;
     index.set_merged(merged);
     Ok(())

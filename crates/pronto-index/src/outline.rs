@@ -9,14 +9,14 @@ use crate::bytes::{take_u32, u32_at};
 use crate::cached_tree::CachedTree;
 use crate::digest::digest;
 use crate::error::{Error, ErrorKind, corrupt};
-use crate::extension::{self, Extensions, Signature};
-use crate::file::{Data, read_file};
+use crate::extension::{self, ExtensionSignature, Extensions};
+use crate::file::{FileBytes, read_file};
 use crate::fsmonitor::Fsmonitor;
-use crate::identity::Identity;
-use crate::layout::{self, Table};
-use crate::lengths::{self, Subject};
+use crate::identity::IndexFileIdentity;
+use crate::layout::{self, EntryOffsets};
+use crate::lengths::{self, MeasuredIndex};
 use crate::resolve_undo::ResolveUndo;
-use crate::stat::Time;
+use crate::stat::IndexTime;
 use crate::untracked::UntrackedCache;
 use pronto_hash::{Kind, ObjectId};
 use pronto_io::error::IoContext;
@@ -29,22 +29,22 @@ const BAD_HEADER: &str = "index file corrupt";
 /// An index file whose entries have not been located, if the file records their end (`EOIE`).
 /// Immutable, `Send + Sync`. [`Index::of`](crate::Index::of) converts an outline to an index.
 #[derive(Debug)]
-pub struct Outline {
+pub struct IndexOutline {
     kind: Kind,
     version: u32,
     count: usize,
-    file: Data,
+    file: FileBytes,
     extensions: Extensions,
-    identity: Option<Identity>,
+    identity: Option<IndexFileIdentity>,
     /// The located entries, if they were necessary to find the extensions.
-    rows: Option<Rows>,
+    rows: Option<LocatedEntries>,
     /// The path of the file; `None` for an index in memory.
     path: Option<PathBuf>,
 }
 
 /// The positions of located entries.
 #[derive(Debug)]
-pub(crate) struct Rows {
+pub(crate) struct LocatedEntries {
     /// A copy of the entries, if the entries cannot be used in place in the file.
     pub(crate) unpacked: Option<Vec<u8>>,
     pub(crate) starts: Vec<u32>,
@@ -52,13 +52,13 @@ pub(crate) struct Rows {
     pub(crate) found_end: Option<usize>,
 }
 
-impl Outline {
-    pub(crate) fn empty(kind: Kind) -> Outline {
-        Outline {
+impl IndexOutline {
+    pub(crate) fn empty(kind: Kind) -> IndexOutline {
+        IndexOutline {
             kind,
             version: 0,
             count: 0,
-            file: Data::Owned(Vec::new()),
+            file: FileBytes::Owned(Vec::new()),
             extensions: Extensions::default(),
             identity: None,
             rows: None,
@@ -68,7 +68,7 @@ impl Outline {
 
     /// Sets the time of `before`, whose file the bytes of this outline will replace, for the racy
     /// check.
-    pub(crate) fn at_time_of(mut self, before: &Outline) -> Outline {
+    pub(crate) fn at_time_of(mut self, before: &IndexOutline) -> IndexOutline {
         self.identity = before.identity;
         self
     }
@@ -78,9 +78,9 @@ impl Outline {
     ///
     /// # Errors
     /// Fails as [`Index::open`](crate::Index::open) does.
-    pub fn open(path: &Path, kind: Kind) -> Result<Outline, Error> {
+    pub fn open(path: &Path, kind: Kind) -> Result<IndexOutline, Error> {
         let Some((file, identity)) = read_file(path)? else {
-            return Ok(Outline::empty(kind));
+            return Ok(IndexOutline::empty(kind));
         };
         Self::of_data(file, kind, Some((path, identity))).map_err(|error| {
             // As in Git, the message about a malformed header does not contain the path.
@@ -91,11 +91,15 @@ impl Outline {
         })
     }
 
-    pub(crate) fn of_bytes(file: Vec<u8>, kind: Kind) -> Result<Outline, Error> {
-        Self::of_data(Data::Owned(file), kind, None)
+    pub(crate) fn of_bytes(file: Vec<u8>, kind: Kind) -> Result<IndexOutline, Error> {
+        Self::of_data(FileBytes::Owned(file), kind, None)
     }
 
-    fn of_data(file: Data, kind: Kind, place: Option<(&Path, Identity)>) -> Result<Outline, Error> {
+    fn of_data(
+        file: FileBytes,
+        kind: Kind,
+        place: Option<(&Path, IndexFileIdentity)>,
+    ) -> Result<IndexOutline, Error> {
         let hash_len = kind.len_in_bytes();
         if file.len() < HEADER_BYTES + hash_len {
             return Err(corrupt("index file smaller than expected"));
@@ -110,7 +114,7 @@ impl Outline {
             let message = format!("bad index version {version}");
             return Err(Error::new(ErrorKind::Unsupported, BAD_HEADER).reported_after(message));
         }
-        let mut outline = Outline {
+        let mut outline = IndexOutline {
             kind,
             version,
             count,
@@ -120,7 +124,7 @@ impl Outline {
             rows: None,
             path: place.map(|(path, _)| path.to_owned()),
         };
-        match outline.told_end() {
+        match outline.recorded_end() {
             Some(extensions) => outline.extensions = extensions,
             None => outline.rows = Some(outline.locate()?),
         }
@@ -129,18 +133,18 @@ impl Outline {
 
     /// Returns the extensions, if the file records the end of its entries (`EOIE`) and is
     /// consistent.
-    fn told_end(&self) -> Option<Extensions> {
+    fn recorded_end(&self) -> Option<Extensions> {
         let end = self.file.len() - self.hash_len();
         let size = 4 + self.hash_len();
         let at = end.checked_sub(8 + size)?;
-        let mut told = self
+        let mut fsmonitor = self
             .file
             .get(at..end)?
             .strip_prefix(&extension::END_OF_ENTRIES)?;
-        if take_u32(&mut told)? as usize != size {
+        if take_u32(&mut fsmonitor)? as usize != size {
             return None;
         }
-        let from = take_u32(&mut told)? as usize;
+        let from = take_u32(&mut fsmonitor)? as usize;
         let entries_len = from.checked_sub(HEADER_BYTES).filter(|_| from <= at)?;
         if self.count > entries_len / layout::least_len(self.hash_len()) {
             return None;
@@ -148,18 +152,18 @@ impl Outline {
         let extensions = Extensions::locate(&self.file, from, end).ok()?;
         let headers = extensions.headers(&self.file, at);
         let digest = digest(self.kind, &headers).ok()?;
-        (digest.as_slice() == told).then_some(extensions)
+        (digest.as_slice() == fsmonitor).then_some(extensions)
     }
 
     /// Locates the entries, and from their end the extensions.
-    pub(crate) fn locate(&mut self) -> Result<Rows, Error> {
+    pub(crate) fn locate(&mut self) -> Result<LocatedEntries, Error> {
         if let Some(rows) = self.rows.take() {
             return Ok(rows);
         }
         let (count, hash_len) = (self.count, self.hash_len());
         let end = self.file.len().saturating_sub(hash_len);
         if self.version == 0 {
-            return Ok(Rows {
+            return Ok(LocatedEntries {
                 unpacked: None,
                 starts: Vec::new(),
                 found_end: None,
@@ -168,7 +172,7 @@ impl Outline {
         let _region = pronto_io::region!("index", "do_read_index");
         if let Some((starts, extensions)) = self.known_rows(end) {
             self.extensions = extensions;
-            return Ok(Rows {
+            return Ok(LocatedEntries {
                 unpacked: None,
                 starts,
                 found_end: None,
@@ -181,7 +185,7 @@ impl Outline {
                 let (entries, end) =
                     layout::unpack(&self.file[..end], HEADER_BYTES, count, hash_len)?;
                 unpacked = Some(entries.bytes);
-                Table {
+                EntryOffsets {
                     starts: entries.starts,
                     end,
                 }
@@ -189,7 +193,7 @@ impl Outline {
             _ => layout::locate(&self.file[..end], HEADER_BYTES, count, hash_len)?,
         };
         self.extensions = Extensions::locate(&self.file, table.end, end)?;
-        Ok(Rows {
+        Ok(LocatedEntries {
             unpacked,
             starts: table.starts,
             found_end: Some(table.end),
@@ -213,9 +217,9 @@ impl Outline {
 
     /// Returns the index as the [`lengths`] file identifies it, with its path, if the file may be
     /// useful.
-    fn subject(&self) -> Option<(&Path, Subject<'_>)> {
+    fn subject(&self) -> Option<(&Path, MeasuredIndex<'_>)> {
         let (path, identity) = (self.path.as_deref()?, self.identity?);
-        let subject = Subject {
+        let subject = MeasuredIndex {
             file: &self.file,
             identity,
             kind: self.kind,
@@ -262,14 +266,14 @@ impl Outline {
     }
 
     /// Returns the modification time of the file; zero if the index was not read from a file.
-    pub fn timestamp(&self) -> Time {
+    pub fn timestamp(&self) -> IndexTime {
         self.identity
             .map(|identity| identity.time())
             .unwrap_or_default()
     }
 
     /// Returns the identity of the file; `None` if there was none.
-    pub fn identity(&self) -> Option<Identity> {
+    pub fn identity(&self) -> Option<IndexFileIdentity> {
         self.identity
     }
 
@@ -288,7 +292,7 @@ impl Outline {
         self.has(extension::UNTRACKED)
     }
 
-    pub(crate) fn has(&self, signature: Signature) -> bool {
+    pub(crate) fn has(&self, signature: ExtensionSignature) -> bool {
         self.extensions.range(signature).is_some()
     }
 
@@ -376,11 +380,11 @@ impl Outline {
     /// Fails with [`ErrorKind::Io`] if the file was truncated; all later calls fail, too.
     pub fn intact(&self) -> Result<(), Error> {
         match &self.file {
-            Data::Mapped(view, path) => {
+            FileBytes::Mapped(view, path) => {
                 view.verify()
                     .context(ErrorKind::Io, "unable to read index file", path)
             }
-            Data::Owned(_) => Ok(()),
+            FileBytes::Owned(_) => Ok(()),
         }
     }
 
@@ -388,19 +392,19 @@ impl Outline {
     /// are not mapped, the file is read again and compared.
     pub fn is_current(&self, path: &Path) -> bool {
         let now = std::fs::metadata(path).ok();
-        if now.as_ref().map(Identity::of) != self.identity {
+        if now.as_ref().map(IndexFileIdentity::of) != self.identity {
             return false;
         }
         match &self.file {
             // The mapping prevents the inode number from being reused for another file.
-            Data::Mapped(..) => true,
-            Data::Owned(bytes) => {
+            FileBytes::Mapped(..) => true,
+            FileBytes::Owned(bytes) => {
                 now.is_none() || std::fs::read(path).is_ok_and(|now| now == *bytes)
             }
         }
     }
 
-    pub(crate) fn extension(&self, signature: Signature) -> Option<&[u8]> {
+    pub(crate) fn extension(&self, signature: ExtensionSignature) -> Option<&[u8]> {
         self.extensions
             .range(signature)
             .map(|range| &self.file[range])

@@ -2,7 +2,7 @@
 
 use crate::bytes::u16_at;
 use crate::layout::{LONG_NAME, STAT_BYTES, numbers};
-use crate::stat::{Stat, Time};
+use crate::stat::{IndexTime, Stat};
 use std::ffi::CStr;
 
 /// The position of the device among the numbers of an entry. The device is not compared.
@@ -11,7 +11,7 @@ const DEVICE: usize = 4;
 /// An entry without flags: merged, and neither assume-unchanged nor skip-worktree nor
 /// intent-to-add. Borrows from its index; `Send + Sync`.
 #[derive(Clone, Copy, Debug)]
-pub struct Plain<'a> {
+pub struct PlainEntry<'a> {
     numbers: &'a [u8; STAT_BYTES],
     /// The path, including the NUL at its end.
     path: &'a [u8],
@@ -19,7 +19,7 @@ pub struct Plain<'a> {
     from: usize,
 }
 
-impl<'a> Plain<'a> {
+impl<'a> PlainEntry<'a> {
     /// Returns the entry at `start`, if no flag is set and its path from the byte `from` on
     /// contains no slash.
     #[inline]
@@ -28,7 +28,7 @@ impl<'a> Plain<'a> {
         start: usize,
         hash_len: usize,
         from: usize,
-    ) -> Option<Plain<'a>> {
+    ) -> Option<PlainEntry<'a>> {
         let (numbers, rest) = rows.get(start..)?.split_first_chunk::<STAT_BYTES>()?;
         let flags = u16_at(rest, hash_len)?;
         if flags >= LONG_NAME {
@@ -38,7 +38,7 @@ impl<'a> Plain<'a> {
         if has_slash(path.get(from..)?) || path.last() != Some(&0) {
             return None;
         }
-        Some(Plain {
+        Some(PlainEntry {
             numbers,
             path,
             from,
@@ -65,7 +65,7 @@ impl<'a> Plain<'a> {
     /// must not mark an entry whose content must be examined. If the result is `false`, the file
     /// may still match.
     #[inline]
-    pub fn is_certainly(&self, now: &Stat, mode: u32, index_time: Time) -> bool {
+    pub fn is_certainly(&self, now: &Stat, mode: u32, index_time: IndexTime) -> bool {
         let mut differing = 0;
         let (recorded, _) = self.numbers.as_chunks::<4>();
         for (at, (number, now)) in recorded.iter().zip(numbers(now, mode)).enumerate() {

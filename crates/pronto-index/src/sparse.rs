@@ -6,17 +6,17 @@
 //! format is described in Git's `technical/sparse-index` and in the `gitformat-index` manual page.
 //!
 //! Costs: [`Index::expand`] copies all entries once, and reads each tree below sparse directory
-//! entries once. [`Content::collapse`] is linear in the entries of directories that stay in part,
+//! entries once. [`IndexContent::collapse`] is linear in the entries of directories that stay in part,
 //! and copies no paths and no ids.
 
-use crate::cached_tree::{Builder, CachedTree, Directory};
+use crate::cached_tree::{CachedTree, CachedTreeDirectory, TreeBuilder};
 use crate::entry::{EntryRef, Flags};
 use crate::error::Error;
 use crate::index::Index;
-use crate::layout::{self, Unpacked};
+use crate::layout::{self, UnpackedEntries};
 use crate::mode;
 use crate::stat::Stat;
-use crate::writer::Content;
+use crate::writer::IndexContent;
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::oid;
 use std::collections::HashMap;
@@ -25,7 +25,7 @@ use std::ops::Range;
 /// Receives the entries of an expanded directory in order.
 #[derive(Debug)]
 pub struct Filler<'a> {
-    entries: &'a mut Unpacked,
+    entries: &'a mut UnpackedEntries,
 }
 
 impl Filler<'_> {
@@ -64,7 +64,7 @@ impl Index {
         E: From<Error>,
     {
         let hash_len = self.hash_len();
-        let mut entries = Unpacked::default();
+        let mut entries = UnpackedEntries::default();
         let mut below: HashMap<BString, CachedTree> = HashMap::new();
         let mut is_sparse = false;
         for (position, entry) in self.iter().enumerate() {
@@ -104,7 +104,7 @@ pub enum Cover {
     Nothing,
 }
 
-impl<'a> Content<'a> {
+impl<'a> IndexContent<'a> {
     /// Replaces each directory that is completely outside of the sparse checkout with one entry, if
     /// `trees` contains its tree. `cover` returns the extent of a path without a trailing slash.
     /// Directories with submodules, or with a file that is present in the worktree, are kept; if
@@ -118,7 +118,7 @@ impl<'a> Content<'a> {
         mut self,
         trees: &'a CachedTree,
         cover: &mut dyn FnMut(&BStr) -> Cover,
-    ) -> (Content<'a>, bool) {
+    ) -> (IndexContent<'a>, bool) {
         if self.entries.iter().any(|entry| entry.stage() != 0) {
             return (self, true);
         }
@@ -145,25 +145,25 @@ impl<'a> Content<'a> {
 struct Collapse<'a, 'c> {
     entries: &'c [EntryRef<'a>],
     kept: Vec<EntryRef<'a>>,
-    builder: Builder,
+    builder: TreeBuilder,
     cover: &'c mut dyn FnMut(&BStr) -> Cover,
     is_complete: bool,
 }
 
 /// A directory of the index that is being collapsed.
-struct Level<'a> {
+struct CollapsedDirectory<'a> {
     /// The position after the entries of the directory.
     end: usize,
     /// The length of the path of the directory, including its trailing slash.
     prefix_len: usize,
     /// The cached tree of the directory, which may be invalid; subdirectories may be valid.
-    known: Option<Directory<'a>>,
+    known: Option<CachedTreeDirectory<'a>>,
 }
 
 impl<'a> Collapse<'a, '_> {
     /// Visits all entries. The stack of open directories is on the heap, because paths can be
     /// nested deeper than the stack of a thread permits.
-    fn run(&mut self, root: Directory<'a>) {
+    fn run(&mut self, root: CachedTreeDirectory<'a>) {
         let entries = self.entries;
         let mut level = self.level(0..entries.len(), 0, Some(root));
         let mut outer = Vec::new();
@@ -205,12 +205,12 @@ impl<'a> Collapse<'a, '_> {
         &mut self,
         range: Range<usize>,
         prefix_len: usize,
-        known: Option<Directory<'a>>,
-    ) -> Level<'a> {
+        known: Option<CachedTreeDirectory<'a>>,
+    ) -> CollapsedDirectory<'a> {
         if id_of(known, range.len()).is_none() {
             self.builder.spoil();
         }
-        Level {
+        CollapsedDirectory {
             end: range.end,
             prefix_len,
             known,
@@ -223,7 +223,7 @@ impl<'a> Collapse<'a, '_> {
         &mut self,
         range: Range<usize>,
         path: &'a BStr,
-        known: Option<Directory<'a>>,
+        known: Option<CachedTreeDirectory<'a>>,
     ) -> bool {
         let id = id_of(known, range.len());
         let entries = &self.entries[range];
@@ -254,7 +254,7 @@ impl<'a> Collapse<'a, '_> {
 }
 
 /// Returns the tree id of a directory with `count` entries, if its cached tree is valid.
-fn id_of(known: Option<Directory<'_>>, count: usize) -> Option<&oid> {
+fn id_of(known: Option<CachedTreeDirectory<'_>>, count: usize) -> Option<&oid> {
     known
         .filter(|known| known.entry_count() == Some(count))
         .and_then(|known| known.id())
@@ -329,7 +329,7 @@ mod tests {
     #[test]
     fn what_is_collapsed_expands_to_what_it_was() {
         let (entries, trees) = sample();
-        let content = Content::new(Kind::Sha1, entries.iter().map(Entry::as_ref));
+        let content = IndexContent::new(Kind::Sha1, entries.iter().map(Entry::as_ref));
         let (content, is_complete) = content.collapse(&trees, &mut cover);
         assert!(is_complete);
         let bytes = Writer::default().encode(&content).expect("it is sound");
@@ -369,7 +369,7 @@ mod tests {
     fn trees_that_are_not_known_keep_their_entries() {
         let (entries, mut trees) = sample();
         trees.invalidate("c/d/x".into());
-        let content = Content::new(Kind::Sha1, entries.iter().map(Entry::as_ref));
+        let content = IndexContent::new(Kind::Sha1, entries.iter().map(Entry::as_ref));
         let (content, is_complete) = content.collapse(&trees, &mut cover);
         assert!(!is_complete);
         let paths: Vec<_> = content.entries.iter().map(|entry| entry.path).collect();
@@ -392,7 +392,7 @@ mod tests {
             assert_eq!(copy.finish(), trees);
 
             let entries = [entry(&format!("{path}x"), true)];
-            let content = Content::new(Kind::Sha1, entries.iter().map(Entry::as_ref));
+            let content = IndexContent::new(Kind::Sha1, entries.iter().map(Entry::as_ref));
             let mut cover = |directory: &BStr| match directory.len() + 1 == path.len() {
                 true => Cover::Nothing,
                 false => Cover::Part,

@@ -6,8 +6,8 @@ use crate::error::{Error, ErrorKind, corrupt};
 use crate::ewah::Bitmap;
 use crate::extension;
 use crate::index::Index;
-use crate::outline::Outline;
-use crate::writer::{Content, Writer};
+use crate::outline::IndexOutline;
+use crate::writer::{IndexContent, Writer};
 use bstr::BStr;
 use pronto_hash::{Kind, ObjectId};
 use std::cmp::Ordering;
@@ -33,7 +33,7 @@ impl SharedIndex {
     /// is not `id`.
     pub fn open(directory: &Path, id: ObjectId, kind: Kind) -> Result<SharedIndex, Error> {
         let path = Self::path(directory, &id);
-        let shared = Outline::open(&path, kind)?;
+        let shared = IndexOutline::open(&path, kind)?;
         if shared.identity().is_none() {
             return Err(Error::new(ErrorKind::Io, "shared index file open failed").at_path(path));
         }
@@ -55,7 +55,7 @@ impl SharedIndex {
     }
 }
 
-impl Outline {
+impl IndexOutline {
     /// Returns the id of the shared index, if this is a split index with a shared index.
     pub fn shared_id(&self) -> Option<ObjectId> {
         let mut data = self.extension(extension::LINK)?;
@@ -79,12 +79,15 @@ impl Writer {
     ///
     /// # Errors
     /// Fails as [`encode`](Writer::encode) does.
-    pub fn encode_shared(&self, content: &Content<'_>) -> Result<(SharedIndex, Vec<u8>), Error> {
-        let plain = Content {
+    pub fn encode_shared(
+        &self,
+        content: &IndexContent<'_>,
+    ) -> Result<(SharedIndex, Vec<u8>), Error> {
+        let plain = IndexContent {
             base: content.base,
             version: content.version,
             timestamp: content.timestamp,
-            ..Content::new(content.kind, content.entries.iter().copied())
+            ..IndexContent::new(content.kind, content.entries.iter().copied())
         };
         let writer = Writer {
             skip_hash: false,
@@ -105,10 +108,10 @@ impl Writer {
     /// Fails as [`encode`](Writer::encode) does.
     pub fn encode_split(
         &self,
-        content: &Content<'_>,
+        content: &IndexContent<'_>,
         shared: &SharedIndex,
     ) -> Result<Vec<u8>, Error> {
-        let difference = Difference::of(content, &shared.entries);
+        let difference = SplitDifference::of(content, &shared.entries);
         let mut link = shared.id.as_slice().to_vec();
         Bitmap::new(difference.deleted).encode(&mut link);
         Bitmap::new(difference.replaced).encode(&mut link);
@@ -122,11 +125,11 @@ impl Writer {
 }
 
 /// Returns the number of entries of `content` whose path and stage are not in `shared`. Linear.
-pub(crate) fn count_new(content: &Content<'_>, shared: &SharedIndex) -> usize {
-    Difference::of(content, &shared.entries).added.len()
+pub(crate) fn count_new(content: &IndexContent<'_>, shared: &SharedIndex) -> usize {
+    SplitDifference::of(content, &shared.entries).added.len()
 }
 
-impl Content<'_> {
+impl IndexContent<'_> {
     /// Returns whether more than `percent` of all entries are not in `shared`, so that a new shared
     /// index is due (`splitIndex.maxPercentChange`). Linear.
     pub fn outgrows(&self, shared: &SharedIndex, percent: usize) -> bool {
@@ -140,7 +143,7 @@ impl Content<'_> {
 
 /// The differences of the entries from those of a shared index.
 #[derive(Default)]
-struct Difference<'a> {
+struct SplitDifference<'a> {
     /// The positions of deleted entries in the shared index.
     deleted: Vec<u32>,
     replaced: Vec<u32>,
@@ -149,9 +152,9 @@ struct Difference<'a> {
     added: Vec<EntryRef<'a>>,
 }
 
-impl<'a> Difference<'a> {
-    fn of(content: &Content<'a>, shared: &Index) -> Difference<'a> {
-        let mut difference = Difference::default();
+impl<'a> SplitDifference<'a> {
+    fn of(content: &IndexContent<'a>, shared: &Index) -> SplitDifference<'a> {
+        let mut difference = SplitDifference::default();
         let mut at = 0;
         for entry in &content.entries {
             let mut found = Ordering::Greater;

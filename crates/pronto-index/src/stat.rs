@@ -5,15 +5,15 @@ use std::fmt;
 
 /// A time as the index records it: seconds and nanoseconds, each truncated to 32 bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Time {
+pub struct IndexTime {
     /// Seconds since the epoch, modulo 2³².
     pub seconds: u32,
     /// Nanoseconds within the second; zero if they are unknown.
     pub nanoseconds: u32,
 }
 
-impl Time {
-    fn differs(self, other: Time) -> bool {
+impl IndexTime {
+    fn differs(self, other: IndexTime) -> bool {
         self.seconds != other.seconds
             || (self.nanoseconds != 0
                 && other.nanoseconds != 0
@@ -29,9 +29,9 @@ impl Time {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stat {
     /// The time of the last change of the inode.
-    pub ctime: Time,
+    pub ctime: IndexTime,
     /// The time of the last change of the content.
-    pub mtime: Time,
+    pub mtime: IndexTime,
     /// The device number, modulo 2³².
     pub device: u32,
     /// The inode number, modulo 2³².
@@ -46,7 +46,7 @@ pub struct Stat {
 
 /// The stat data fields that are compared (`core.trustCtime`, `core.checkStat`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rules {
+pub struct StatRules {
     /// Treat a changed ctime as a change of the file (`core.trustCtime`).
     pub trust_ctime: bool,
     /// Compare all fields (`core.checkStat=default`). If `false` (`core.checkStat=minimal`), only
@@ -54,9 +54,9 @@ pub struct Rules {
     pub check_stat: bool,
 }
 
-impl Default for Rules {
+impl Default for StatRules {
     fn default() -> Self {
-        Rules {
+        StatRules {
             trust_ctime: true,
             check_stat: true,
         }
@@ -65,21 +65,21 @@ impl Default for Rules {
 
 /// The set of differences between two [`Stat`]s.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub struct Change(u8);
+pub struct StatChange(u8);
 
-impl Change {
+impl StatChange {
     /// No differences.
-    pub const NONE: Change = Change(0);
+    pub const NONE: StatChange = StatChange(0);
     /// The modification time of the content differs.
-    pub const MTIME: Change = Change(1);
+    pub const MTIME: StatChange = StatChange(1);
     /// The change time of the inode differs.
-    pub const CTIME: Change = Change(2);
+    pub const CTIME: StatChange = StatChange(2);
     /// The owner or the group differs.
-    pub const OWNER: Change = Change(4);
+    pub const OWNER: StatChange = StatChange(4);
     /// The inode number differs.
-    pub const INODE: Change = Change(8);
+    pub const INODE: StatChange = StatChange(8);
     /// The size differs, so the content differs, too.
-    pub const SIZE: Change = Change(16);
+    pub const SIZE: StatChange = StatChange(16);
 
     /// Returns whether there are no differences.
     pub fn is_none(self) -> bool {
@@ -87,23 +87,23 @@ impl Change {
     }
 
     /// Returns whether at least one bit of `other` is set.
-    pub fn intersects(self, other: Change) -> bool {
+    pub fn intersects(self, other: StatChange) -> bool {
         self.0 & other.0 != 0
     }
 
-    fn add(&mut self, other: Change, when: bool) {
+    fn add(&mut self, other: StatChange, when: bool) {
         self.0 |= other.0 * u8::from(when);
     }
 }
 
-impl fmt::Debug for Change {
+impl fmt::Debug for StatChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = [
-            (Change::MTIME, "mtime"),
-            (Change::CTIME, "ctime"),
-            (Change::OWNER, "owner"),
-            (Change::INODE, "inode"),
-            (Change::SIZE, "size"),
+            (StatChange::MTIME, "mtime"),
+            (StatChange::CTIME, "ctime"),
+            (StatChange::OWNER, "owner"),
+            (StatChange::INODE, "inode"),
+            (StatChange::SIZE, "size"),
         ];
         f.debug_set()
             .entries(
@@ -139,7 +139,7 @@ impl Stat {
     /// Creates stat data from the values of [`fields`](Self::fields).
     #[inline]
     pub(crate) fn from_fields(fields: [u32; Self::FIELDS]) -> Stat {
-        let time = |seconds, nanoseconds| Time {
+        let time = |seconds, nanoseconds| IndexTime {
             seconds,
             nanoseconds,
         };
@@ -160,11 +160,11 @@ impl Stat {
     pub fn from_metadata(metadata: &std::fs::Metadata) -> Stat {
         use std::os::unix::fs::MetadataExt;
         Stat {
-            ctime: Time {
+            ctime: IndexTime {
                 seconds: metadata.ctime() as u32,
                 nanoseconds: metadata.ctime_nsec() as u32,
             },
-            mtime: Time {
+            mtime: IndexTime {
                 seconds: metadata.mtime() as u32,
                 nanoseconds: metadata.mtime_nsec() as u32,
             },
@@ -194,26 +194,29 @@ impl Stat {
     }
 
     /// Returns the differences between the recorded stat data and `now`.
-    pub fn changes(&self, now: &Stat, rules: Rules) -> Change {
-        let mut change = Change::NONE;
+    pub fn changes(&self, now: &Stat, rules: StatRules) -> StatChange {
+        let mut change = StatChange::NONE;
         if rules.check_stat {
-            change.add(Change::MTIME, self.mtime.differs(now.mtime));
+            change.add(StatChange::MTIME, self.mtime.differs(now.mtime));
             change.add(
-                Change::CTIME,
+                StatChange::CTIME,
                 rules.trust_ctime && self.ctime.differs(now.ctime),
             );
-            change.add(Change::OWNER, self.uid != now.uid || self.gid != now.gid);
-            change.add(Change::INODE, self.inode != now.inode);
+            change.add(
+                StatChange::OWNER,
+                self.uid != now.uid || self.gid != now.gid,
+            );
+            change.add(StatChange::INODE, self.inode != now.inode);
         } else {
-            change.add(Change::MTIME, self.mtime.seconds != now.mtime.seconds);
+            change.add(StatChange::MTIME, self.mtime.seconds != now.mtime.seconds);
         }
-        change.add(Change::SIZE, self.size_bytes != now.size_bytes);
+        change.add(StatChange::SIZE, self.size_bytes != now.size_bytes);
         change
     }
 
     /// Returns whether the recorded stat data match `now` in the fields that `rules` selects. For a
     /// racy entry, `true` does not mean that the file is unchanged: see [`is_racy`](Stat::is_racy).
-    pub fn matches(&self, now: &Stat, rules: Rules) -> bool {
+    pub fn matches(&self, now: &Stat, rules: StatRules) -> bool {
         self.changes(now, rules).is_none()
     }
 
@@ -223,7 +226,7 @@ impl Stat {
     ///
     /// If both times have nanoseconds, "safely" means by more than a tick of the kernel's clock (10
     /// ms); otherwise it means in an earlier second, as in Git.
-    pub fn is_racy(&self, index_time: Time) -> bool {
+    pub fn is_racy(&self, index_time: IndexTime) -> bool {
         if index_time.seconds == 0 {
             return false;
         }
@@ -235,7 +238,7 @@ impl Stat {
 
     /// Returns whether the entry is racy by Git's rule, which ignores nanoseconds. A writer must
     /// examine such entries again, so that Git recognises changed files, too.
-    pub fn is_racy_by_second(&self, index_time: Time) -> bool {
+    pub fn is_racy_by_second(&self, index_time: IndexTime) -> bool {
         index_time.seconds != 0 && index_time.seconds <= self.mtime.seconds
     }
 }
@@ -247,8 +250,8 @@ const TICK_NANOSECONDS: u64 = 10_000_000;
 mod tests {
     use super::*;
 
-    fn at(seconds: u32, nanoseconds: u32) -> Time {
-        Time {
+    fn at(seconds: u32, nanoseconds: u32) -> IndexTime {
+        IndexTime {
             seconds,
             nanoseconds,
         }
@@ -274,15 +277,15 @@ mod tests {
             ctime: at(5, 7),
             ..Stat::default()
         };
-        assert!(recorded.matches(&now, Rules::default()));
+        assert!(recorded.matches(&now, StatRules::default()));
         let known = Stat {
             mtime: at(5, 8),
             ..recorded
         };
-        assert_eq!(known.changes(&now, Rules::default()), Change::MTIME);
+        assert_eq!(known.changes(&now, StatRules::default()), StatChange::MTIME);
         assert!(known.matches(
             &now,
-            Rules {
+            StatRules {
                 check_stat: false,
                 trust_ctime: true
             }

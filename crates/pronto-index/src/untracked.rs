@@ -12,7 +12,7 @@ use pronto_hash::{Kind, ObjectId};
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
-pub use names::Names;
+pub use names::NameList;
 
 /// The nesting depth above which the untracked cache is discarded; it only saves work.
 const DEEPEST: usize = 1024;
@@ -61,7 +61,7 @@ pub struct UntrackedDirectory<'a> {
     /// The name of the directory in its parent; empty for the top directory.
     pub name: Cow<'a, BStr>,
     /// The untracked names in the directory; names of directories end with a slash.
-    pub untracked: Names<'a>,
+    pub untracked: NameList<'a>,
     /// Whether the cached data are valid: no index entry that affects them has changed since.
     pub is_valid: bool,
     /// Whether the walk only checked that the directory contains an untracked file.
@@ -150,7 +150,7 @@ impl<'a> UntrackedCache<'a> {
         }
         let valid = self.writable();
         for (at, directory) in self.directories.iter().enumerate() {
-            let nothing = Names::default();
+            let nothing = NameList::default();
             let untracked = match valid[at] {
                 true => &directory.untracked,
                 false => &nothing,
@@ -364,7 +364,7 @@ impl<'a> UntrackedDirectory<'a> {
     pub fn unknown(name: Cow<'a, BStr>, kind: Kind) -> UntrackedDirectory<'a> {
         UntrackedDirectory {
             name,
-            untracked: Names::default(),
+            untracked: NameList::default(),
             is_valid: false,
             check_only: true,
             stat: Stat::default(),
@@ -433,7 +433,7 @@ fn parse_directory<'a>(data: &mut &'a [u8], kind: Kind) -> Option<(UntrackedDire
     }
     let mut directory = UntrackedDirectory::unknown(Cow::Borrowed(name), kind);
     directory.check_only = false;
-    directory.untracked = Names::take(data, count)?;
+    directory.untracked = NameList::take(data, count)?;
     Some((directory, children))
 }
 

@@ -26,11 +26,11 @@
 //! directory of the worktree, and the names of untracked files.
 
 use crate::bytes::{take, take_u32};
-use crate::outline::Outline;
+use crate::outline::IndexOutline;
 use crate::untracked::UntrackedCache;
 use bstr::{BStr, ByteSlice};
 use pronto_hash::Kind;
-use pronto_io::untrusted::{self, Links};
+use pronto_io::untrusted::{self, SymlinkPolicy};
 use std::borrow::Cow;
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -60,7 +60,7 @@ pub struct UntrackedList<'a> {
 impl<'a> UntrackedList<'a> {
     /// Returns a list for `index`; `None` if `index` was not read from a file.
     pub fn new(
-        index: &Outline,
+        index: &IndexOutline,
         token: Cow<'a, BStr>,
         tracked: Vec<NamesDigest>,
         cache: UntrackedCache<'a>,
@@ -114,16 +114,16 @@ impl<'a> UntrackedList<'a> {
     }
 
     /// Returns whether the list was written for exactly this `index`.
-    pub fn is_for(&self, index: &Outline) -> bool {
+    pub fn is_for(&self, index: &IndexOutline) -> bool {
         index.identity_bytes().is_some_and(|own| own == *self.index)
     }
 }
 
-impl Outline {
+impl IndexOutline {
     /// Reads the file with the list of untracked files beside this index, for
     /// [`UntrackedList::parse`]. Returns `None` if the file does not exist.
     pub fn read_untracked_list(&self) -> Option<Vec<u8>> {
-        untrusted::read(&beside(self.path()?), Links::Refuse, LARGEST_BYTES).ok()
+        untrusted::read(&beside(self.path()?), SymlinkPolicy::Refuse, LARGEST_BYTES).ok()
     }
 
     /// Writes `list` to the file beside this index, for which it was [made](UntrackedList::new).

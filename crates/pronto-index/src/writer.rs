@@ -4,17 +4,17 @@ use crate::cached_tree::CachedTree;
 use crate::digest::digest;
 use crate::entry::EntryRef;
 use crate::error::{Error, corrupt};
-use crate::extension::{self, Signature};
+use crate::extension::{self, ExtensionSignature};
 use crate::fsmonitor::Fsmonitor;
 use crate::index::Index;
-use crate::stat::Time;
+use crate::stat::IndexTime;
 use crate::{bytes, layout, mode};
 use pronto_hash::Kind;
 use std::borrow::Cow;
 
 /// The complete content of an index file.
 #[derive(Debug)]
-pub struct Content<'a> {
+pub struct IndexContent<'a> {
     /// The hash function of object ids.
     pub kind: Kind,
     /// The index from which entries are borrowed; its file must be unchanged.
@@ -22,7 +22,7 @@ pub struct Content<'a> {
     /// The version of the file from which the entries were read; `None` for a new index.
     pub version: Option<u32>,
     /// The modification time of that file; zero for a new index.
-    pub timestamp: Time,
+    pub timestamp: IndexTime,
     /// The entries in order.
     pub entries: Vec<EntryRef<'a>>,
     /// The cached trees.
@@ -37,15 +37,15 @@ pub struct Content<'a> {
     pub sparse: bool,
 }
 
-impl<'a> Content<'a> {
+impl<'a> IndexContent<'a> {
     /// Returns the content of a new index with the ordered `entries` and without extensions. A
     /// clone writes such an index after it has set the cached trees.
-    pub fn new(kind: Kind, entries: impl IntoIterator<Item = EntryRef<'a>>) -> Content<'a> {
-        Content {
+    pub fn new(kind: Kind, entries: impl IntoIterator<Item = EntryRef<'a>>) -> IndexContent<'a> {
+        IndexContent {
             kind,
             base: None,
             version: None,
-            timestamp: Time::default(),
+            timestamp: IndexTime::default(),
             entries: entries.into_iter().collect(),
             tree: None,
             resolve_undo: None,
@@ -66,9 +66,10 @@ impl<'a> Content<'a> {
     ///
     /// # Errors
     /// Fails with [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) if the data are malformed.
-    pub fn told(&self) -> Result<Option<Fsmonitor>, Error> {
-        let told = self.fsmonitor.as_deref();
-        told.map(|told| Fsmonitor::parse(told, self.entries.len()))
+    pub fn decoded_fsmonitor(&self) -> Result<Option<Fsmonitor>, Error> {
+        let decoded_fsmonitor = self.fsmonitor.as_deref();
+        decoded_fsmonitor
+            .map(|decoded_fsmonitor| Fsmonitor::parse(decoded_fsmonitor, self.entries.len()))
             .transpose()
     }
 
@@ -93,7 +94,7 @@ impl<'a> Content<'a> {
 /// The version of a new index. An existing index keeps its version, except for versions 2 and 3,
 /// whose choice depends on the presence of extended flags.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Version {
+pub enum IndexVersion {
     /// Version 2, or 3 if an entry requires it.
     #[default]
     Two,
@@ -155,9 +156,9 @@ pub enum Splitting {
 #[derive(Clone, Debug, Default)]
 pub struct Writer {
     /// The version of a new index (`index.version`).
-    pub new_version: Version,
+    pub new_version: IndexVersion,
     /// The version that replaces the current one (`git update-index --index-version`).
-    pub force_version: Option<Version>,
+    pub force_version: Option<IndexVersion>,
     /// Write zeros instead of the checksum (`index.skipHash`).
     pub skip_hash: bool,
     /// Settings of the table of entry offsets (`index.threads`, `index.recordOffsetTable`).
@@ -175,7 +176,7 @@ impl Writer {
     /// Fails with [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) if an entry has a null object
     /// id or if entries are not in order, and with [`ErrorKind::Io`](crate::ErrorKind::Io) if the
     /// file of the base was truncated meanwhile.
-    pub fn encode(&self, content: &Content<'_>) -> Result<Vec<u8>, Error> {
+    pub fn encode(&self, content: &IndexContent<'_>) -> Result<Vec<u8>, Error> {
         self.encode_rows(content, &content.entries, None)
     }
 
@@ -183,7 +184,7 @@ impl Writer {
     /// index that `link` names.
     pub(crate) fn encode_rows(
         &self,
-        content: &Content<'_>,
+        content: &IndexContent<'_>,
         rows: &[EntryRef<'_>],
         link: Option<&[u8]>,
     ) -> Result<Vec<u8>, Error> {
@@ -214,7 +215,7 @@ impl Writer {
         Ok(out)
     }
 
-    fn version(&self, content: &Content<'_>, rows: &[EntryRef<'_>]) -> u32 {
+    fn version(&self, content: &IndexContent<'_>, rows: &[EntryRef<'_>]) -> u32 {
         let version = match self.force_version {
             Some(version) => version.number(),
             None => content.version.unwrap_or(self.new_version.number()),
@@ -229,8 +230,8 @@ impl Writer {
     fn push_extensions(
         &self,
         out: &mut Vec<u8>,
-        content: &Content<'_>,
-        blocks: &[Block],
+        content: &IndexContent<'_>,
+        blocks: &[EntryBlock],
         link: Option<&[u8]>,
     ) -> Result<(), Error> {
         let end_of_entries = out.len();
@@ -275,17 +276,17 @@ impl Writer {
     }
 }
 
-impl Version {
+impl IndexVersion {
     fn number(self) -> u32 {
         match self {
-            Version::Two => 2,
-            Version::Four => 4,
+            IndexVersion::Two => 2,
+            IndexVersion::Four => 4,
         }
     }
 }
 
 /// A run of entries that can be read without the previous entries.
-struct Block {
+struct EntryBlock {
     start: u32,
     count: u32,
 }
@@ -295,7 +296,7 @@ fn push_entries(
     rows: &[EntryRef<'_>],
     version: u32,
     block_len: Option<usize>,
-) -> Vec<Block> {
+) -> Vec<EntryBlock> {
     let mut blocks = Vec::new();
     let mut previous: &[u8] = &[];
     for (position, entry) in rows.iter().enumerate() {
@@ -304,7 +305,7 @@ fn push_entries(
             && position % block_len == 0
         {
             let count = block_len.min(rows.len() - position) as u32;
-            blocks.push(Block {
+            blocks.push(EntryBlock {
                 start: out.len() as u32,
                 count,
             });
@@ -336,7 +337,7 @@ fn push_entries(
 fn push_extension(
     out: &mut Vec<u8>,
     headers: &mut Vec<u8>,
-    signature: Signature,
+    signature: ExtensionSignature,
     data: &[u8],
 ) -> Result<(), Error> {
     let at = out.len();
@@ -351,7 +352,7 @@ fn offset_u32(offset: usize) -> Result<u32, Error> {
     u32::try_from(offset).map_err(|_| corrupt("index file is larger than 4 GiB"))
 }
 
-fn check(content: &Content<'_>) -> Result<(), Error> {
+fn check(content: &IndexContent<'_>) -> Result<(), Error> {
     let is_foreign = |entry: &&EntryRef<'_>| entry.id.kind() != content.kind;
     if let Some(entry) = content.entries.iter().find(is_foreign) {
         let path = entry.path;

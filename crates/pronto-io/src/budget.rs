@@ -1,7 +1,7 @@
 //! Memory budgets of requests. A request charges memory before it allocates the memory, and returns
 //! the charge at its end.
 //!
-//! A [`Budget`] belongs to one request. The budget draws on accounts that several requests share:
+//! A [`RequestBudget`] belongs to one request. The budget draws on accounts that several requests share:
 //! the account of the user or address, and the account of the whole server. A charge succeeds if
 //! every account has room.
 
@@ -11,18 +11,18 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// A memory limit that several requests share. `Send + Sync`.
 #[derive(Debug)]
-pub struct Account {
+pub struct MemoryAccount {
     /// The owner of the account, for messages.
     owner: &'static str,
     most: u64,
     held: AtomicU64,
 }
 
-impl Account {
+impl MemoryAccount {
     /// Returns an account with a limit of `most` bytes. `owner` completes the sentence "the
     /// requests of … hold".
     pub fn new(owner: &'static str, most: u64) -> Self {
-        Account {
+        MemoryAccount {
             owner,
             most,
             held: AtomicU64::new(0),
@@ -49,8 +49,8 @@ impl Account {
 /// The memory budget of one request. Dropping the budget returns its charges to the accounts. `Send
 /// + Sync`.
 #[derive(Debug, Default)]
-pub struct Budget {
-    accounts: Vec<Arc<Account>>,
+pub struct RequestBudget {
+    accounts: Vec<Arc<MemoryAccount>>,
     held: AtomicU64,
 }
 
@@ -73,10 +73,10 @@ impl fmt::Display for Exhausted {
 
 impl std::error::Error for Exhausted {}
 
-impl Budget {
+impl RequestBudget {
     /// Returns a budget that draws on `accounts`. A budget without accounts has no limit.
-    pub fn new(accounts: Vec<Arc<Account>>) -> Self {
-        Budget {
+    pub fn new(accounts: Vec<Arc<MemoryAccount>>) -> Self {
+        RequestBudget {
             accounts,
             held: AtomicU64::new(0),
         }
@@ -129,7 +129,7 @@ impl Budget {
     }
 }
 
-impl Drop for Budget {
+impl Drop for RequestBudget {
     fn drop(&mut self) {
         self.release();
     }
@@ -141,16 +141,16 @@ mod tests {
 
     #[test]
     fn a_charge_needs_room_in_every_account() {
-        let server = Arc::new(Account::new("all clients", 100));
-        let user = Arc::new(Account::new("this user", 60));
-        let of_user = || Budget::new(vec![Arc::clone(&server), Arc::clone(&user)]);
+        let server = Arc::new(MemoryAccount::new("all clients", 100));
+        let user = Arc::new(MemoryAccount::new("this user", 60));
+        let of_user = || RequestBudget::new(vec![Arc::clone(&server), Arc::clone(&user)]);
         let (one, other) = (of_user(), of_user());
         one.charge(40).expect("room");
         let error = other.charge(30).expect_err("the user has no room");
         assert!(error.to_string().contains("this user"), "{error}");
         assert_eq!((server.held(), user.held(), other.held()), (40, 40, 0));
         other.charge(20).expect("room");
-        let stranger = Budget::new(vec![Arc::clone(&server)]);
+        let stranger = RequestBudget::new(vec![Arc::clone(&server)]);
         let error = stranger.charge(41).expect_err("the server has no room");
         assert!(error.to_string().contains("all clients"), "{error}");
         drop(one);
@@ -161,12 +161,12 @@ mod tests {
 
     #[test]
     fn sums_do_not_overflow() {
-        let account = Arc::new(Account::new("all clients", u64::MAX));
-        let budget = Budget::new(vec![Arc::clone(&account)]);
+        let account = Arc::new(MemoryAccount::new("all clients", u64::MAX));
+        let budget = RequestBudget::new(vec![Arc::clone(&account)]);
         budget.charge(u64::MAX).expect("room");
         budget.charge(1).expect_err("no room");
         drop(budget);
         assert_eq!(account.held(), 0);
-        Budget::default().charge(u64::MAX).expect("no limit");
+        RequestBudget::default().charge(u64::MAX).expect("no limit");
     }
 }

@@ -169,18 +169,18 @@ pub fn executable(file: &Path) -> Option<Metadata> {
 /// and a branch if there is no subscriber.
 #[derive(Clone, Copy, Debug)]
 #[must_use = "the trace expects to hear of its end"]
-pub struct Child(Option<(u64, Instant)>);
+pub struct TracedChild(Option<(u64, Instant)>);
 
 /// Records the start of `command` in the trace, as a child of `class` ("hook", "transport/ssh",
 /// "filter"; Git's class names where Git has them).
-pub fn started(class: &str, command: &Command) -> Child {
+pub fn started(class: &str, command: &Command) -> TracedChild {
     started_as(class, &command.get_program().to_string_lossy(), command)
 }
 
 /// Records the start of `command` like [`started`], under the program name `program`.
-pub fn started_as(class: &str, program: &str, command: &Command) -> Child {
+pub fn started_as(class: &str, program: &str, command: &Command) -> TracedChild {
     if !tracing::enabled!(target: "pronto::child", tracing::Level::INFO) {
-        return Child(None);
+        return TracedChild(None);
     }
     static ISSUED: AtomicU64 = AtomicU64::new(0);
     let id = ISSUED.fetch_add(1, Relaxed);
@@ -197,10 +197,10 @@ pub fn started_as(class: &str, program: &str, command: &Command) -> Child {
         }
         None => tracing::info!(target: "pronto::child", id, class, argv),
     }
-    Child(Some((id, Instant::now())))
+    TracedChild(Some((id, Instant::now())))
 }
 
-impl Child {
+impl TracedChild {
     /// Records in the trace the exit status of the process `pid`.
     pub fn ended(self, pid: u32, status: ExitStatus) {
         let Some((id, begun)) = self.0 else {

@@ -20,28 +20,28 @@ pub(crate) use in_handler::remove_all_in_handler;
 /// The path of a guard, from [`CString::into_raw`], or null. Only the guard frees the path. A
 /// thread that ends the process takes paths out and does not free them, because a guard may be
 /// reading its own path at that moment.
-type Slot = AtomicPtr<c_char>;
+type PathSlot = AtomicPtr<c_char>;
 
 /// The slots of one allocation. A block is never freed, so the signal handler can always read it.
-struct Block {
-    slots: [Slot; Self::SLOTS],
-    older: Option<&'static Block>,
+struct SlotBlock {
+    slots: [PathSlot; Self::SLOTS],
+    older: Option<&'static SlotBlock>,
 }
 
-impl Block {
+impl SlotBlock {
     const SLOTS: usize = 32;
 }
 
 /// The newest block. Each block points to the next older one.
-static NEWEST: AtomicPtr<Block> = AtomicPtr::new(ptr::null_mut());
+static NEWEST: AtomicPtr<SlotBlock> = AtomicPtr::new(ptr::null_mut());
 
 /// Slots without a guard. The last element is used next.
-static FREE: Mutex<Vec<&'static Slot>> = Mutex::new(Vec::new());
+static FREE: Mutex<Vec<&'static PathSlot>> = Mutex::new(Vec::new());
 
 /// Removes a file, or a directory with its contents, unless [`keep`](Guard::keep) is called.
 #[derive(Debug)]
 pub struct Guard {
-    slot: &'static Slot,
+    slot: &'static PathSlot,
 }
 
 impl Guard {
@@ -92,9 +92,9 @@ pub fn remove_all() {
 }
 
 /// Adds a block, returns its first slot and adds the other slots to `free`.
-fn grow(free: &mut Vec<&'static Slot>) -> &'static Slot {
-    let block: &'static Block = Box::leak(Box::new(Block {
-        slots: [const { AtomicPtr::new(ptr::null_mut()) }; Block::SLOTS],
+fn grow(free: &mut Vec<&'static PathSlot>) -> &'static PathSlot {
+    let block: &'static SlotBlock = Box::leak(Box::new(SlotBlock {
+        slots: [const { AtomicPtr::new(ptr::null_mut()) }; SlotBlock::SLOTS],
         older: newest(),
     }));
     NEWEST.store(ptr::from_ref(block).cast_mut(), SeqCst);
@@ -102,18 +102,18 @@ fn grow(free: &mut Vec<&'static Slot>) -> &'static Slot {
     &block.slots[0]
 }
 
-fn newest() -> Option<&'static Block> {
+fn newest() -> Option<&'static SlotBlock> {
     // SAFETY: null, or a block that was leaked and is only shared since.
     unsafe { NEWEST.load(SeqCst).as_ref() }
 }
 
 /// Returns all slots: the newest block first, and the last slot of each block first.
-fn slots() -> impl Iterator<Item = &'static Slot> {
+fn slots() -> impl Iterator<Item = &'static PathSlot> {
     std::iter::successors(newest(), |block| block.older).flat_map(|block| block.slots.iter().rev())
 }
 
 /// Empties the slot of a guard that is dropped or kept.
-fn take(slot: &Slot) {
+fn take(slot: &PathSlot) {
     let path = slot.swap(ptr::null_mut(), SeqCst);
     if !path.is_null() {
         // SAFETY: it came from `into_raw`, and only its guard, which calls this once, frees it.

@@ -27,9 +27,9 @@ mod overwrite;
 mod overwrite;
 mod remove;
 
-pub use copy_tree::{CopyFailure, Sharing, SkipReason, Skipped, TreeCopy};
-pub use file::{Metadata, Time, file_metadata, metadata, read_at, read_at_most};
-pub use listing::Listing;
+pub use copy_tree::{BlockSharing, CopyFailure, SkipReason, Skipped, TreeCopy};
+pub use file::{FileTime, Metadata, file_metadata, metadata, read_at, read_at_most};
+pub use listing::DirectoryListing;
 pub use new_file::NewFile;
 pub use overwrite::Overwriter;
 pub use remove::remove_tree;
@@ -201,13 +201,13 @@ impl Directory {
         }
         // Each level has the open directory, its name in the parent level, and the entries that are
         // still to be removed.
-        let mut levels = vec![Level::open(self, name)?];
+        let mut levels = vec![RemovedDirectory::open(self, name)?];
         while let Some(level) = levels.last_mut() {
             if let Some(child) = level.rest.pop() {
                 match level.directory.remove_file(&child) {
                     Ok(()) => {}
                     Err(error) if is_directory_error(&error) => {
-                        let below = Level::open(&level.directory, &child)?;
+                        let below = RemovedDirectory::open(&level.directory, &child)?;
                         levels.push(below);
                     }
                     Err(error) => return Err(error),
@@ -366,18 +366,18 @@ impl AsFd for Directory {
 }
 
 /// One level of a directory tree that is being removed.
-struct Level {
+struct RemovedDirectory {
     directory: Directory,
     name: Vec<u8>,
     rest: Vec<Vec<u8>>,
 }
 
-impl Level {
+impl RemovedDirectory {
     fn open(parent: &Directory, name: &[u8]) -> io::Result<Self> {
         let directory = parent.open_beneath(name)?;
         let rest = directory.entries()?.into_iter().map(|(name, _)| name);
         let rest = rest.collect();
-        Ok(Level {
+        Ok(RemovedDirectory {
             directory,
             name: name.to_vec(),
             rest,

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 /// An opaque error of kind `K` with its context.
 ///
 /// One pointer wide, so that `Result<T, Error<K>>` stays small on hot paths. `Send + Sync`.
-pub struct Error<K>(Box<Repr<K>>);
+pub struct Error<K>(Box<ErrorData<K>>);
 
-struct Repr<K> {
+struct ErrorData<K> {
     kind: K,
     message: String,
     path: Option<PathBuf>,
@@ -24,7 +24,7 @@ struct Repr<K> {
 impl<K> Error<K> {
     /// Creates an error with a kind and a message. Allocates; meant for failures only.
     pub fn new(kind: K, message: impl Into<String>) -> Self {
-        Error(Box::new(Repr {
+        Error(Box::new(ErrorData {
             kind,
             message: message.into(),
             path: None,
@@ -144,7 +144,7 @@ impl<K> Error<K> {
     /// Converts the kind of the error and keeps everything else. Crates use this to convert errors
     /// of lower crates.
     pub fn map_kind<L>(self, map: impl FnOnce(K) -> L) -> Error<L> {
-        let Repr {
+        let ErrorData {
             kind,
             message,
             path,
@@ -155,7 +155,7 @@ impl<K> Error<K> {
             remote_text,
             source,
         } = *self.0;
-        Error(Box::new(Repr {
+        Error(Box::new(ErrorData {
             kind: map(kind),
             message,
             path,

@@ -3,7 +3,7 @@
 
 mod build;
 
-pub use build::Builder;
+pub use build::BitmapBuilder;
 
 /// A compressed bitmap in a borrowed buffer. Parsing rejects a bitmap that claims more words than
 /// the limit or than the input has, so the cost of iterating is bounded.
@@ -15,7 +15,7 @@ pub struct Ewah<'a> {
 
 /// One or more equal words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Run {
+pub enum WordRun {
     /// A number of words in which all bits are clear.
     Zeros(u64),
     /// A number of words in which all bits are set.
@@ -24,13 +24,13 @@ pub enum Run {
     Word(u64),
 }
 
-impl Run {
+impl WordRun {
     /// Returns the number of words, and the value of each.
     fn parts(self) -> (u64, u64) {
         match self {
-            Run::Zeros(count) => (count, 0),
-            Run::Ones(count) => (count, u64::MAX),
-            Run::Word(word) => (1, word),
+            WordRun::Zeros(count) => (count, 0),
+            WordRun::Ones(count) => (count, u64::MAX),
+            WordRun::Word(word) => (1, word),
         }
     }
 }
@@ -52,7 +52,7 @@ impl<'a> Ewah<'a> {
         }
         let (mut total, mut left) = (0u64, words);
         while let Some((marker, after)) = left.split_first_chunk::<WORD_LEN>() {
-            let marker = Marker::new(*marker);
+            let marker = RunMarker::new(*marker);
             total = total.checked_add(marker.run + marker.literals)?;
             let literals = usize::try_from(marker.literals).ok()?;
             left = after.get(literals.checked_mul(WORD_LEN)?..)?;
@@ -75,7 +75,7 @@ impl<'a> Ewah<'a> {
     }
 
     /// Returns the runs of the bitmap, from the first bit on.
-    pub fn runs(&self) -> impl Iterator<Item = Run> + 'a {
+    pub fn runs(&self) -> impl Iterator<Item = WordRun> + 'a {
         let (mut left, mut literals, mut pending) = (self.words, 0u64, None);
         std::iter::from_fn(move || {
             loop {
@@ -86,14 +86,14 @@ impl<'a> Ewah<'a> {
                 left = after;
                 if literals > 0 {
                     literals -= 1;
-                    return Some(Run::Word(u64::from_be_bytes(*word)));
+                    return Some(WordRun::Word(u64::from_be_bytes(*word)));
                 }
-                let marker = Marker::new(*word);
+                let marker = RunMarker::new(*word);
                 literals = marker.literals;
                 pending = match (marker.run, marker.ones) {
                     (0, _) => None,
-                    (run, true) => Some(Run::Ones(run)),
-                    (run, false) => Some(Run::Zeros(run)),
+                    (run, true) => Some(WordRun::Ones(run)),
+                    (run, false) => Some(WordRun::Zeros(run)),
                 };
             }
         })
@@ -124,15 +124,15 @@ impl<'a> Ewah<'a> {
 
     /// Appends the exclusive or of both bitmaps to `out`, up to the end of the longer bitmap. Stops
     /// and returns `false` when `out` reaches `most_bytes`.
-    pub fn xor(&self, other: &Ewah<'_>, out: &mut Builder, most_bytes: usize) -> bool {
+    pub fn xor(&self, other: &Ewah<'_>, out: &mut BitmapBuilder, most_bytes: usize) -> bool {
         let (mut own, mut others) = (self.runs(), other.runs());
         let (mut left, mut right) = ((0, 0), (0, 0));
         while out.size_bytes() < most_bytes {
             if left.0 == 0 {
-                left = own.next().map_or((0, 0), Run::parts);
+                left = own.next().map_or((0, 0), WordRun::parts);
             }
             if right.0 == 0 {
-                right = others.next().map_or((0, 0), Run::parts);
+                right = others.next().map_or((0, 0), WordRun::parts);
             }
             let count = match (left.0, right.0) {
                 (0, 0) => return true,
@@ -163,16 +163,16 @@ impl<'a> Ewah<'a> {
     }
 }
 
-struct Marker {
+struct RunMarker {
     ones: bool,
     run: u64,
     literals: u64,
 }
 
-impl Marker {
-    fn new(word: [u8; WORD_LEN]) -> Marker {
+impl RunMarker {
+    fn new(word: [u8; WORD_LEN]) -> RunMarker {
         let word = u64::from_be_bytes(word);
-        Marker {
+        RunMarker {
             ones: word & 1 == 1,
             run: word >> 1 & 0xffff_ffff,
             literals: word >> 33,
@@ -204,12 +204,12 @@ mod tests {
         let mut rest = &bytes[..];
         let bitmap = Ewah::parse(&mut rest, 256).expect("it is well formed");
         assert!(rest.is_empty());
-        let runs: Vec<Run> = bitmap.runs().collect();
+        let runs: Vec<WordRun> = bitmap.runs().collect();
         let expected = [
-            Run::Ones(1),
-            Run::Word(0b10_0001),
-            Run::Zeros(1),
-            Run::Ones(1),
+            WordRun::Ones(1),
+            WordRun::Word(0b10_0001),
+            WordRun::Zeros(1),
+            WordRun::Ones(1),
         ];
         assert_eq!(runs, expected);
         let mut words = [0; 4];

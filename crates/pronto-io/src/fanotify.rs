@@ -35,17 +35,17 @@ pub const LOST: u64 = libc::FAN_Q_OVERFLOW;
 /// A queue of events (a fanotify group). Each event has the handle of a directory and a name in it.
 /// `Send + Sync`.
 #[derive(Debug)]
-pub struct Group {
+pub struct FanotifyGroup {
     fd: OwnedFd,
 }
 
-impl Group {
+impl FanotifyGroup {
     /// Creates a queue without marks, which receives no events yet.
     ///
     /// # Errors
     /// Fails with the errors of `fanotify_init(2)`: `EPERM` without the privilege, `EINVAL` or
     /// `ENOSYS` before Linux 5.9.
-    pub fn new() -> io::Result<Group> {
+    pub fn new() -> io::Result<FanotifyGroup> {
         let flags = libc::FAN_CLASS_NOTIF
             | libc::FAN_REPORT_DFID_NAME
             | libc::FAN_NONBLOCK
@@ -53,7 +53,7 @@ impl Group {
         let access = (libc::O_RDONLY | libc::O_CLOEXEC) as libc::c_uint;
         // SAFETY: the call takes two numbers and accesses no memory.
         let fd = unsafe { libc::fanotify_init(flags, access) };
-        own(fd).map(|fd| Group { fd })
+        own(fd).map(|fd| FanotifyGroup { fd })
     }
 
     /// Requests events from the whole file system of `directory`, by any process.
@@ -116,7 +116,7 @@ impl Group {
     }
 }
 
-impl AsFd for Group {
+impl AsFd for FanotifyGroup {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
@@ -124,7 +124,7 @@ impl AsFd for Group {
 
 /// A buffer for a `file_handle`, with the alignment that the kernel requires.
 #[repr(C, align(4))]
-struct Room([u8; HEAD_BYTES + LONGEST_HANDLE_BYTES]);
+struct FileHandleBuffer([u8; HEAD_BYTES + LONGEST_HANDLE_BYTES]);
 
 /// Returns the handle of `directory` in the form that events use: a `file_handle` with its header.
 ///
@@ -132,7 +132,7 @@ struct Room([u8; HEAD_BYTES + LONGEST_HANDLE_BYTES]);
 /// Fails with the errors of `name_to_handle_at(2)`: `EOPNOTSUPP` if the file system has no file
 /// handles.
 pub fn handle_of(directory: &Directory) -> io::Result<Vec<u8>> {
-    let mut room = Room([0; HEAD_BYTES + LONGEST_HANDLE_BYTES]);
+    let mut room = FileHandleBuffer([0; HEAD_BYTES + LONGEST_HANDLE_BYTES]);
     room.0[..4].copy_from_slice(&(LONGEST_HANDLE_BYTES as u32).to_ne_bytes());
     let mut mount = 0;
     // SAFETY: the descriptor is open while it is borrowed, the path ends with a zero, and the
@@ -160,7 +160,7 @@ pub fn handle_of(directory: &Directory) -> io::Result<Vec<u8>> {
 /// Fails with `ESTALE` if the directory no longer exists, with `EINVAL` if `handle` is malformed,
 /// and with the other errors of `open_by_handle_at(2)`.
 pub fn open_handle(mount: &Directory, handle: &[u8]) -> io::Result<Directory> {
-    let mut room = Room([0; HEAD_BYTES + LONGEST_HANDLE_BYTES]);
+    let mut room = FileHandleBuffer([0; HEAD_BYTES + LONGEST_HANDLE_BYTES]);
     let said = handle.first_chunk().map(|len| u32::from_ne_bytes(*len));
     let is = handle.len().checked_sub(HEAD_BYTES);
     if said.is_none() || said.map(|len| len as usize) != is || handle.len() > room.0.len() {

@@ -91,7 +91,7 @@ pub struct LockFile {
     // another process takes it over.
     process: Option<Guard>,
     guard: Guard,
-    created: Option<Created>,
+    created: Option<HeldLockFile>,
 }
 
 impl LockFile {
@@ -162,7 +162,7 @@ impl LockFile {
 
     /// Sets the method with which the content of [`write`](Self::write) is flushed to disk
     /// (`core.fsyncMethod`).
-    pub fn wait_for(&mut self, sync: SyncMethod) {
+    pub fn set_sync_method(&mut self, sync: SyncMethod) {
         self.sync = sync;
     }
 
@@ -215,13 +215,13 @@ impl LockFile {
 
 /// A lock file that this process has created or taken over.
 #[derive(Debug)]
-struct Created {
+struct HeldLockFile {
     file: File,
     is_marked: bool,
     is_taken_over: bool,
 }
 
-impl Created {
+impl HeldLockFile {
     /// Removes the mark, so that the file can be closed or renamed. Costs two system calls if there
     /// is a mark.
     fn unmark(&mut self) -> io::Result<()> {
@@ -246,8 +246,8 @@ pub enum Marking {
 
 /// Creates the lock file `path`, or takes it over. Returns `AlreadyExists` if the lock file still
 /// exists at the timeout. Any other error of the system is returned at once.
-fn create(path: &Path, marking: Marking, patience: Duration) -> io::Result<Created> {
-    let mut wait: Option<Wait> = None;
+fn create(path: &Path, marking: Marking, patience: Duration) -> io::Result<HeldLockFile> {
+    let mut wait: Option<LockWait> = None;
     loop {
         let created = match marking {
             Marking::Marked => create_marked(path),
@@ -258,7 +258,7 @@ fn create(path: &Path, marking: Marking, patience: Duration) -> io::Result<Creat
                 if let Some(file) = take_over(path) {
                     return Ok(file);
                 }
-                let wait = wait.get_or_insert_with(|| Wait::begin(path, patience));
+                let wait = wait.get_or_insert_with(|| LockWait::begin(path, patience));
                 if !wait.pause(path) {
                     return Err(error);
                 }
@@ -286,9 +286,9 @@ pub fn is_held(path: &Path) -> bool {
     !is_marked || rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared).is_err()
 }
 
-fn create_plain(path: &Path) -> io::Result<Created> {
+fn create_plain(path: &Path) -> io::Result<HeldLockFile> {
     let file = OpenOptions::new().write(true).create_new(true).open(path)?;
-    Ok(Created {
+    Ok(HeldLockFile {
         file,
         is_marked: false,
         is_taken_over: false,
@@ -296,7 +296,7 @@ fn create_plain(path: &Path) -> io::Result<Created> {
 }
 
 /// Creates an unnamed file, locks it, and links it to its name. Falls back to an unmarked file.
-fn create_marked(path: &Path) -> io::Result<Created> {
+fn create_marked(path: &Path) -> io::Result<HeldLockFile> {
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -311,7 +311,7 @@ fn create_marked(path: &Path) -> io::Result<Created> {
     }
     let link = format!("/proc/self/fd/{}", file.as_raw_fd());
     match rustix::fs::linkat(CWD, link, CWD, path, AtFlags::SYMLINK_FOLLOW) {
-        Ok(()) => Ok(Created {
+        Ok(()) => Ok(HeldLockFile {
             file,
             is_marked: true,
             is_taken_over: false,
@@ -322,7 +322,7 @@ fn create_marked(path: &Path) -> io::Result<Created> {
 }
 
 /// Takes over the marked lock file at `path` if its holder is dead.
-fn take_over(path: &Path) -> Option<Created> {
+fn take_over(path: &Path) -> Option<HeldLockFile> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = OpenOptions::new()
         .read(true)
@@ -343,7 +343,7 @@ fn take_over(path: &Path) -> Option<Created> {
         return None;
     }
     file.set_len(0).ok()?;
-    Some(Created {
+    Some(HeldLockFile {
         file,
         is_marked: true,
         is_taken_over: true,
@@ -357,28 +357,28 @@ fn age_of(path: &Path) -> Option<Duration> {
 }
 
 /// A wait for a lock, with pauses that grow until the deadline.
-struct Wait {
+struct LockWait {
     deadline: Option<Instant>,
     /// The deadline for a lock that is held by different processes in turn, and the lock file that
     /// was last seen.
     latest: Instant,
-    seen: Option<Identity>,
+    seen: Option<LockFileIdentity>,
     pause: Duration,
     random: RandomState,
 }
 
 /// The identity of a lock file, which distinguishes successive files with the same name.
 #[derive(PartialEq, Eq)]
-struct Identity {
+struct LockFileIdentity {
     device: u64,
     inode: u64,
     changed: (i64, i64),
 }
 
-impl Identity {
-    fn of(path: &Path) -> Option<Identity> {
+impl LockFileIdentity {
+    fn of(path: &Path) -> Option<LockFileIdentity> {
         let metadata = path.symlink_metadata().ok()?;
-        Some(Identity {
+        Some(LockFileIdentity {
             device: metadata.dev(),
             inode: metadata.ino(),
             changed: (metadata.mtime(), metadata.mtime_nsec()),
@@ -386,8 +386,8 @@ impl Identity {
     }
 }
 
-impl Wait {
-    fn begin(path: &Path, patience: Duration) -> Wait {
+impl LockWait {
+    fn begin(path: &Path, patience: Duration) -> LockWait {
         let age = age_of(path);
         let is_shared = patience == PATIENCE;
         let patience = match age {
@@ -399,10 +399,10 @@ impl Wait {
             true => PATIENCE_WITH_MANY,
             false => Duration::ZERO,
         };
-        Wait {
+        LockWait {
             deadline: now.checked_add(patience),
             latest: now + latest,
-            seen: Identity::of(path),
+            seen: LockFileIdentity::of(path),
             pause: SHORTEST_PAUSE,
             random: RandomState::new(),
         }
@@ -414,7 +414,7 @@ impl Wait {
         let is_over = |deadline: Option<Instant>| deadline.is_some_and(|deadline| deadline <= now);
         if is_over(self.deadline) {
             // The lock file has changed: other processes are using the lock, so it is not stale.
-            let found = Identity::of(path);
+            let found = LockFileIdentity::of(path);
             if self.latest <= now || found == self.seen {
                 return false;
             }

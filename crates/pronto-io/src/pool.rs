@@ -14,14 +14,14 @@ use std::thread::Scope;
 use std::time::{Duration, Instant};
 
 pub use groups::ends_of_groups;
-pub use tuner::{Clock, Tuner, waits};
+pub use tuner::{Tuner, WorkerClock, waits};
 
 mod groups;
 mod measured;
 mod sizing;
 mod tuner;
 
-use groups::Groups;
+use groups::ItemGroups;
 
 /// The number of workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl Workers {
 
 /// The statistics of a [`run`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Summary {
+pub struct PoolSummary {
     /// The largest number of workers at the same time; with [`Workers::Exactly`], the number of
     /// started workers.
     pub most_workers: usize,
@@ -83,7 +83,7 @@ pub fn run<S>(
     begin: impl Fn() -> S + Sync,
     work: impl Fn(&mut S, Range<usize>) -> ControlFlow<()> + Sync,
     end: impl Fn(S) + Sync,
-) -> Summary {
+) -> PoolSummary {
     run_groups(workers, &[count], begin, work, end)
 }
 
@@ -102,7 +102,7 @@ pub fn run_groups<S>(
     begin: impl Fn() -> S + Sync,
     work: impl Fn(&mut S, Range<usize>) -> ControlFlow<()> + Sync,
     end: impl Fn(S) + Sync,
-) -> Summary {
+) -> PoolSummary {
     let count = ends.last().copied().unwrap_or(0);
     let (start, most) = match workers {
         Workers::Exactly(number) => (number.max(1), number.max(1)),
@@ -117,15 +117,15 @@ pub fn run_groups<S>(
         }
     };
     let start = start.min(count.max(1));
-    let row = Row {
-        groups: Groups::new(ends),
+    let row = WorkerPool {
+        groups: ItemGroups::new(ends),
         stopped: AtomicBool::new(false),
         start,
         alive: AtomicUsize::new(0),
         most_alive: AtomicUsize::new(0),
         tuner: (count > 1 && (most > start || matches!(workers, Workers::Adaptive { .. })))
             .then(|| Tuner::new(start, most.min(count.max(1)))),
-        job: Job { begin, work, end },
+        job: PoolJob { begin, work, end },
     };
     let started = std::thread::scope(|scope| {
         let spawned = (1..start).filter(|_| row.spawn(scope)).count();
@@ -133,7 +133,7 @@ pub fn run_groups<S>(
         row.work_through(scope);
         spawned + 1
     });
-    Summary {
+    PoolSummary {
         most_workers: match workers {
             Workers::Exactly(_) => started,
             Workers::Adaptive { .. } => row.most_alive.load(Relaxed),
@@ -142,8 +142,8 @@ pub fn run_groups<S>(
     }
 }
 
-struct Row<'a, J> {
-    groups: Groups<'a>,
+struct WorkerPool<'a, J> {
+    groups: ItemGroups<'a>,
     stopped: AtomicBool,
     /// The number of workers at the start, if the number is fixed.
     start: usize,
@@ -154,13 +154,13 @@ struct Row<'a, J> {
     job: J,
 }
 
-struct Job<B, W, E> {
+struct PoolJob<B, W, E> {
     begin: B,
     work: W,
     end: E,
 }
 
-impl<S, B, W, E> Row<'_, Job<B, W, E>>
+impl<S, B, W, E> WorkerPool<'_, PoolJob<B, W, E>>
 where
     B: Fn() -> S + Sync,
     W: Fn(&mut S, Range<usize>) -> ControlFlow<()> + Sync,
@@ -188,7 +188,7 @@ where
         let stop_on_panic = StopOnPanic(&self.stopped);
         let mut state = None;
         let (mut batch, mut group) = (1, None);
-        let mut clock = self.tuner.as_ref().map(|_| Clock::start());
+        let mut clock = self.tuner.as_ref().map(|_| WorkerClock::start());
         while let Some(items) = self.take(&mut group, batch) {
             let (taken, began) = (items.len(), Instant::now());
             let state = state.get_or_insert_with(&self.job.begin);
@@ -292,7 +292,7 @@ mod tests {
     use std::sync::atomic::AtomicU64;
     use std::time::Duration;
 
-    fn sum(workers: Workers, count: usize, pause: Duration) -> (u64, Summary) {
+    fn sum(workers: Workers, count: usize, pause: Duration) -> (u64, PoolSummary) {
         let total = AtomicU64::new(0);
         let summary = run(
             workers,

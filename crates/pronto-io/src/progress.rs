@@ -31,10 +31,10 @@ impl Progress for () {
 /// The counters of one phase. Clones share the counters. Every method is lock-free and may be
 /// called from any thread.
 #[derive(Clone, Debug)]
-pub struct Meter(Arc<Counters>);
+pub struct Meter(Arc<MeterCounters>);
 
 #[derive(Debug)]
-struct Counters {
+struct MeterCounters {
     title: &'static str,
     total: AtomicU64,
     done: AtomicU64,
@@ -48,7 +48,7 @@ const UNKNOWN: u64 = u64::MAX;
 impl Meter {
     /// Creates a meter for a phase called `title`, of `total` steps if the number is known.
     pub fn new(title: &'static str, total: Option<u64>) -> Self {
-        Meter(Arc::new(Counters {
+        Meter(Arc::new(MeterCounters {
             title,
             total: AtomicU64::new(total.unwrap_or(UNKNOWN)),
             done: AtomicU64::new(0),

@@ -17,19 +17,19 @@ pub use send::{SendQueue, SharedBytes};
 
 /// The error of an addition that would exceed the limit of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Full;
+pub struct QueueFull;
 
-impl std::fmt::Display for Full {
+impl std::fmt::Display for QueueFull {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("the queue is full")
     }
 }
 
-impl std::error::Error for Full {}
+impl std::error::Error for QueueFull {}
 
 /// The copied and allocated bytes of one queue, or of all queues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
+pub struct QueueMemory {
     /// Bytes that the queue copied: moved within the queue, or appended from a slice. Bytes that a
     /// read stores directly in the queue do not count.
     pub copied_bytes: u64,
@@ -37,7 +37,7 @@ pub struct Counters {
     pub allocated_bytes: u64,
 }
 
-impl Counters {
+impl QueueMemory {
     fn copied(&mut self, bytes: usize) {
         self.copied_bytes += bytes as u64;
         #[cfg(feature = "count-bytes")]
@@ -61,9 +61,9 @@ mod sums {
 
 /// Returns the sums over all queues of the process since its start.
 #[cfg(feature = "count-bytes")]
-pub fn totals() -> Counters {
+pub fn totals() -> QueueMemory {
     use std::sync::atomic::Ordering::Relaxed;
-    Counters {
+    QueueMemory {
         copied_bytes: sums::COPIED.load(Relaxed),
         allocated_bytes: sums::ALLOCATED.load(Relaxed),
     }

@@ -79,7 +79,7 @@ impl Replacement {
     ///
     /// # Errors
     /// Fails with the errors of the system; `target` is then unchanged.
-    pub fn put_in_place_of(self, target: &Path) -> io::Result<()> {
+    pub fn rename_to(self, target: &Path) -> io::Result<()> {
         let guard = match self.guard {
             Some(guard) => guard,
             None => {
@@ -132,7 +132,7 @@ mod tests {
         let replacement = Replacement::create(name.clone()).expect("a file");
         replacement.file().write_all(b"new").expect("it is written");
         assert_eq!(std::fs::read(&target).expect("it is there"), b"old");
-        replacement.put_in_place_of(&target).expect("it is renamed");
+        replacement.rename_to(&target).expect("it is renamed");
         assert_eq!(std::fs::read(&target).expect("it is there"), b"new");
         assert!(!name.exists());
     }

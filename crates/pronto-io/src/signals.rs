@@ -70,7 +70,7 @@ pub fn reload_on_hangup(reload: &Interrupt) {
 /// Ends the process if a signal has requested that: removes the paths of guards, calls `farewell`
 /// with the number of the signal, and dies of the signal. Otherwise returns at once, for one atomic
 /// load. May be called from any thread; all threads but the first one wait for the end.
-pub fn end_if_asked(farewell: impl FnOnce(i32)) {
+pub fn exit_if_signalled(farewell: impl FnOnce(i32)) {
     let signal = CAUGHT.load(SeqCst);
     if signal == 0 {
         return;
@@ -203,7 +203,7 @@ mod tests {
             std::fs::write(file.with_extension("began"), b"").expect("a file");
             drop(guard);
         }
-        end_if_asked(|_| ());
+        exit_if_signalled(|_| ());
     }
 
     /// Starts the child process and waits until it has installed its handlers.

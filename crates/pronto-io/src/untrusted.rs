@@ -28,7 +28,7 @@ const GROWN_BYTES: u64 = 64 << 10;
 
 /// The treatment of a symbolic link in the last component of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Links {
+pub enum SymlinkPolicy {
     /// The link is followed.
     Follow,
     /// The link is an error (`ELOOP`).
@@ -38,18 +38,18 @@ pub enum Links {
 /// Opens the regular file at `path`. Never blocks.
 ///
 /// # Errors
-/// Fails with the errors of `open(2)`, such as `ELOOP` for a link with [`Links::Refuse`], and with
+/// Fails with the errors of `open(2)`, such as `ELOOP` for a link with [`SymlinkPolicy::Refuse`], and with
 /// `InvalidInput` if `path` is not a regular file.
-pub fn open(path: &Path, links: Links) -> io::Result<File> {
+pub fn open(path: &Path, links: SymlinkPolicy) -> io::Result<File> {
     let file = open_any(path, links)?;
     require_regular(&file)?;
     Ok(file)
 }
 
 /// Opens the file of any type at `path`, without waiting for the other end of a FIFO.
-pub(crate) fn open_any(path: &Path, links: Links) -> io::Result<File> {
+pub(crate) fn open_any(path: &Path, links: SymlinkPolicy) -> io::Result<File> {
     let mut flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-    if links == Links::Refuse {
+    if links == SymlinkPolicy::Refuse {
         flags |= OFlags::NOFOLLOW;
     }
     Ok(retry(|| rustix::fs::open(path, flags, Mode::empty()))?.into())
@@ -59,7 +59,7 @@ pub(crate) fn open_any(path: &Path, links: Links) -> io::Result<File> {
 ///
 /// # Errors
 /// Fails with the errors of [`open`] and [`read_open`].
-pub fn read(path: &Path, links: Links, largest_bytes: u64) -> io::Result<Vec<u8>> {
+pub fn read(path: &Path, links: SymlinkPolicy, largest_bytes: u64) -> io::Result<Vec<u8>> {
     read_open(&open_any(path, links)?, largest_bytes)
 }
 
@@ -68,7 +68,7 @@ pub fn read(path: &Path, links: Links, largest_bytes: u64) -> io::Result<Vec<u8>
 /// # Errors
 /// Fails with the errors of [`read`].
 pub fn content(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
-    read(path.as_ref(), Links::Follow, LARGEST_TABLE_BYTES)
+    read(path.as_ref(), SymlinkPolicy::Follow, LARGEST_TABLE_BYTES)
 }
 
 /// Reads a file that was opened in nonblocking mode, from its read position to its end.
@@ -136,7 +136,7 @@ mod tests {
         }
     }
 
-    fn kind(path: &Path, links: Links, largest: u64) -> Option<io::ErrorKind> {
+    fn kind(path: &Path, links: SymlinkPolicy, largest: u64) -> Option<io::ErrorKind> {
         read(path, links, largest).err().map(|error| error.kind())
     }
 
@@ -147,7 +147,7 @@ mod tests {
         let mode = Mode::from_bits_truncate(0o600);
         rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, mode, 0)
             .expect("a pipe can be made");
-        for links in [Links::Follow, Links::Refuse] {
+        for links in [SymlinkPolicy::Follow, SymlinkPolicy::Refuse] {
             assert_eq!(kind(&fifo, links, 10), Some(io::ErrorKind::InvalidInput));
             let zero = Path::new("/dev/zero");
             assert_eq!(kind(zero, links, 10), Some(io::ErrorKind::InvalidInput));
@@ -155,7 +155,7 @@ mod tests {
         }
         let missing = place.0.join("missing");
         assert_eq!(
-            kind(&missing, Links::Follow, 10),
+            kind(&missing, SymlinkPolicy::Follow, 10),
             Some(io::ErrorKind::NotFound)
         );
     }
@@ -167,10 +167,10 @@ mod tests {
         fs::write(&file, "0123456789").expect("it can be written");
         symlink(&file, &link).expect("it can be made");
         assert_eq!(
-            read(&link, Links::Follow, 10).expect("it leads there"),
+            read(&link, SymlinkPolicy::Follow, 10).expect("it leads there"),
             b"0123456789"
         );
-        let error = read(&link, Links::Refuse, 10).expect_err("it is a link");
+        let error = read(&link, SymlinkPolicy::Refuse, 10).expect_err("it is a link");
         let errno = rustix::io::Errno::from_io_error(&error);
         assert_eq!(errno, Some(rustix::io::Errno::LOOP));
     }
@@ -181,18 +181,18 @@ mod tests {
         let file = place.0.join("file");
         fs::write(&file, "0123456789").expect("it can be written");
         assert_eq!(
-            read(&file, Links::Refuse, 10).expect("it fits"),
+            read(&file, SymlinkPolicy::Refuse, 10).expect("it fits"),
             b"0123456789"
         );
         assert_eq!(
-            kind(&file, Links::Refuse, 9),
+            kind(&file, SymlinkPolicy::Refuse, 9),
             Some(io::ErrorKind::FileTooLarge)
         );
         // The size is rejected before memory is allocated.
         let huge = File::create(&file).expect("it can be made");
         huge.set_len(1 << 40).expect("it takes no room");
         assert_eq!(
-            kind(&file, Links::Refuse, 1 << 30),
+            kind(&file, SymlinkPolicy::Refuse, 1 << 30),
             Some(io::ErrorKind::FileTooLarge)
         );
     }

@@ -2,7 +2,7 @@
 //! by position (on network and FUSE file systems, where a map would hide I/O errors).
 //!
 //! Truncating a mapped file in another process does not end this process. The missing bytes read as
-//! zeros, and [`View::check`] reports the truncation from then on. Callers use the bytes of a view
+//! zeros, and [`FileView::check`] reports the truncation from then on. Callers use the bytes of a view
 //! first, and call `check` before they use the result. A SIGBUS handler implements this. The first
 //! map installs the handler, which forwards faults outside of maps.
 //!
@@ -31,13 +31,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use blocks::BlockFile;
-use count::Counted;
+use count::CountedMap;
 use descriptors::Pooled;
-use faults::Registration;
+use faults::MapRegistration;
 use memmap2::{Mmap, MmapOptions};
 
 use crate::file_system::FileSystem;
-use crate::untrusted::Links;
+use crate::untrusted::SymlinkPolicy;
 
 /// Returns whether `file` is on a local file system, as far as the system reports that.
 ///
@@ -48,9 +48,9 @@ pub fn is_local(file: &impl AsFd) -> io::Result<bool> {
     Ok(FileSystem::of(file)?.is_local())
 }
 
-/// The method with which a [`View`] reads its file.
+/// The method with which a [`FileView`] reads its file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Access {
+pub enum ViewAccess {
     /// Map files on local file systems. Read by position on network and FUSE file systems, and if
     /// the process already has very many maps.
     #[default]
@@ -77,15 +77,15 @@ pub enum Advice {
 /// `Send + Sync`; reads of a mapped file take no lock. A mapped file keeps no descriptor open.
 /// Replacing or unlinking the file does not affect an existing view.
 #[derive(Debug)]
-pub struct View {
-    source: Source,
+pub struct FileView {
+    source: ViewSource,
     len: u64,
-    identity: Identity,
+    identity: ViewIdentity,
 }
 
 /// The identity of a viewed file, which shows whether a path still leads to the same file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Identity {
+pub struct ViewIdentity {
     /// The device of the file system.
     pub device: u64,
     /// The inode number on that device.
@@ -95,8 +95,8 @@ pub struct Identity {
 }
 
 #[derive(Debug)]
-enum Source {
-    Mapped(Mapped),
+enum ViewSource {
+    Mapped(MappedFile),
     Positional(Pooled),
     Memory(Vec<u8>),
     Blocks(Arc<BlockFile>),
@@ -104,15 +104,15 @@ enum Source {
 
 /// A map and its entry in the registry of maps. The entry is dropped first.
 #[derive(Debug)]
-struct Mapped {
-    registration: Registration,
+struct MappedFile {
+    registration: MapRegistration,
     map: Mmap,
     /// The last bytes of the file at the time of opening.
     tail: u64,
-    _counted: Counted,
+    _counted: CountedMap,
 }
 
-impl View {
+impl FileView {
     /// Opens `path`. A mapped file of any size costs three system calls, one more for the first
     /// file on each device, and another one for the first map of the process. Reads the last page
     /// of the file.
@@ -120,12 +120,12 @@ impl View {
     /// # Errors
     /// Fails with the errors of `open(2)` and `mmap(2)`, and with `InvalidInput` if `path` is not a
     /// regular file.
-    pub fn open(path: impl AsRef<Path>, access: Access) -> io::Result<View> {
+    pub fn open(path: impl AsRef<Path>, access: ViewAccess) -> io::Result<FileView> {
         let path = path.as_ref();
         // A repository of an attacker may contain a FIFO, so do not block on `open`. The type is
         // checked below.
-        let file = crate::untrusted::open_any(path, Links::Follow)?;
-        View::from_file(file, path, access)
+        let file = crate::untrusted::open_any(path, SymlinkPolicy::Follow)?;
+        FileView::from_file(file, path, access)
     }
 
     /// Creates a view of an open file like [`open`](Self::open). The file is opened again at `path`
@@ -133,7 +133,11 @@ impl View {
     ///
     /// # Errors
     /// Fails with the errors of [`open`](Self::open).
-    pub fn from_file(file: File, path: impl AsRef<Path>, access: Access) -> io::Result<View> {
+    pub fn from_file(
+        file: File,
+        path: impl AsRef<Path>,
+        access: ViewAccess,
+    ) -> io::Result<FileView> {
         let metadata = file.metadata()?;
         if !metadata.is_file() {
             return Err(io::Error::new(
@@ -142,33 +146,33 @@ impl View {
             ));
         }
         let len = metadata.len();
-        let identity = Identity {
+        let identity = ViewIdentity {
             device: metadata.dev(),
             inode: metadata.ino(),
             modified: (metadata.mtime(), metadata.mtime_nsec()),
         };
         if let Some(file) = blocks::find_stub(&file, len) {
-            return Ok(View {
+            return Ok(FileView {
                 len: file.len(),
-                source: Source::Blocks(file),
+                source: ViewSource::Blocks(file),
                 identity,
             });
         }
         let mapped = match access {
-            Access::Auto => {
+            ViewAccess::Auto => {
                 FileSystem::on_device(&file, identity.device).is_local() && count::has_room()
             }
-            Access::Mapped => true,
-            Access::Positional => false,
+            ViewAccess::Mapped => true,
+            ViewAccess::Positional => false,
         };
         let source = if len == 0 {
-            Source::Memory(Vec::new())
+            ViewSource::Memory(Vec::new())
         } else if let (true, Ok(len)) = (mapped, usize::try_from(len)) {
-            Source::Mapped(Mapped::new(&file, len)?)
+            ViewSource::Mapped(MappedFile::new(&file, len)?)
         } else {
-            Source::Positional(Pooled::new(file, path.as_ref().to_owned(), identity))
+            ViewSource::Positional(Pooled::new(file, path.as_ref().to_owned(), identity))
         };
-        Ok(View {
+        Ok(FileView {
             source,
             len,
             identity,
@@ -176,11 +180,11 @@ impl View {
     }
 
     /// Creates a view of `bytes` in memory, for parsers that read views.
-    pub fn from_bytes(bytes: Vec<u8>) -> View {
-        View {
+    pub fn from_bytes(bytes: Vec<u8>) -> FileView {
+        FileView {
             len: bytes.len() as u64,
-            source: Source::Memory(bytes),
-            identity: Identity {
+            source: ViewSource::Memory(bytes),
+            identity: ViewIdentity {
                 device: 0,
                 inode: 0,
                 modified: (0, 0),
@@ -199,7 +203,7 @@ impl View {
     }
 
     /// Returns the identity of the file.
-    pub fn identity(&self) -> Identity {
+    pub fn identity(&self) -> ViewIdentity {
         self.identity
     }
 
@@ -207,10 +211,10 @@ impl View {
     /// missing.
     pub fn bytes(&self) -> Option<&[u8]> {
         match &self.source {
-            Source::Mapped(mapped) => Some(&mapped.map),
-            Source::Memory(bytes) => Some(bytes),
-            Source::Positional(_) => None,
-            Source::Blocks(file) => file.bytes(),
+            ViewSource::Mapped(mapped) => Some(&mapped.map),
+            ViewSource::Memory(bytes) => Some(bytes),
+            ViewSource::Positional(_) => None,
+            ViewSource::Blocks(file) => file.bytes(),
         }
     }
 
@@ -222,7 +226,7 @@ impl View {
     pub fn in_place(&self, offset: u64, len: usize) -> io::Result<Option<&[u8]>> {
         self.check_range(offset, len)?;
         match &self.source {
-            Source::Blocks(file) => file.in_place(offset, len),
+            ViewSource::Blocks(file) => file.in_place(offset, len),
             _ => Ok(self.bytes().map(|bytes| &bytes[offset as usize..])),
         }
     }
@@ -250,9 +254,9 @@ impl View {
         self.check_range(offset, len)?;
         match &self.source {
             // The range is in memory, so the offset fits into a `usize`.
-            Source::Mapped(mapped) => Ok(&mapped.map[offset as usize..][..len]),
-            Source::Memory(bytes) => Ok(&bytes[offset as usize..][..len]),
-            Source::Positional(file) => {
+            ViewSource::Mapped(mapped) => Ok(&mapped.map[offset as usize..][..len]),
+            ViewSource::Memory(bytes) => Ok(&bytes[offset as usize..][..len]),
+            ViewSource::Positional(file) => {
                 buffer.clear();
                 buffer.resize(len, 0);
                 file.read_exact_at(buffer, offset)?;
@@ -260,7 +264,7 @@ impl View {
             }
             // Callers of `read` may keep the bytes, so copy them while the file is not completely
             // mapped.
-            Source::Blocks(file) => {
+            ViewSource::Blocks(file) => {
                 buffer.clear();
                 buffer.resize(len, 0);
                 file.read(offset, buffer)?;
@@ -278,8 +282,8 @@ impl View {
     #[inline]
     pub fn check(&self) -> io::Result<()> {
         match &self.source {
-            Source::Mapped(mapped) if mapped.registration.is_marked() => Err(cut_short()),
-            Source::Blocks(file) => file.check(),
+            ViewSource::Mapped(mapped) if mapped.registration.is_marked() => Err(cut_short()),
+            ViewSource::Blocks(file) => file.check(),
             _ => Ok(()),
         }
     }
@@ -292,7 +296,7 @@ impl View {
     /// # Errors
     /// Fails with the errors of [`check`](Self::check).
     pub fn verify(&self) -> io::Result<()> {
-        if let Source::Mapped(mapped) = &self.source
+        if let ViewSource::Mapped(mapped) = &self.source
             && tail_of(std::hint::black_box(&mapped.map)) != mapped.tail
         {
             mapped.registration.mark();
@@ -312,7 +316,7 @@ impl View {
     /// Starts to fetch the blocks at `offsets` (ascending), if the blocks of the file are fetched
     /// on demand. Does not wait. Does nothing for other files, and for offsets beyond the end.
     pub fn prefetch_all(&self, offsets: &[u64]) {
-        if let Source::Blocks(file) = &self.source {
+        if let ViewSource::Blocks(file) = &self.source {
             file.prefetch_all(offsets);
         }
     }
@@ -320,7 +324,7 @@ impl View {
     /// Advises the system about the expected reads of a mapped file. Never fails, because the
     /// system may ignore the advice.
     pub fn advise(&self, advice: Advice) {
-        if let Source::Mapped(Mapped { map, .. }) = &self.source {
+        if let ViewSource::Mapped(MappedFile { map, .. }) = &self.source {
             let advice = match advice {
                 Advice::Random => memmap2::Advice::Random,
                 Advice::Sequential => memmap2::Advice::Sequential,
@@ -332,20 +336,20 @@ impl View {
     }
 }
 
-impl Mapped {
+impl MappedFile {
     /// Maps the first `len` bytes of `file`, even if the file has become shorter.
-    fn new(file: &File, len: usize) -> io::Result<Mapped> {
+    fn new(file: &File, len: usize) -> io::Result<MappedFile> {
         // SAFETY: the map is private and read-only, and Git never writes to a finished file in
         // place: it makes a new one and renames it over the old. Should someone cut it short,
         // the registration keeps the process alive; memory that is not ours cannot be read.
         let map = unsafe { MmapOptions::new().len(len).map(file)? };
-        let registration = Registration::new(&map);
+        let registration = MapRegistration::new(&map);
         let tail = tail_of(&map);
-        Ok(Mapped {
+        Ok(MappedFile {
             registration,
             map,
             tail,
-            _counted: Counted::new(),
+            _counted: CountedMap::new(),
         })
     }
 }
@@ -397,8 +401,8 @@ mod tests {
     #[test]
     fn both_ways_read_the_same() {
         let _guard = scratch("same", b"0123456789");
-        for access in [Access::Auto, Access::Mapped, Access::Positional] {
-            let view = View::open(path("same"), access).expect("the file is there");
+        for access in [ViewAccess::Auto, ViewAccess::Mapped, ViewAccess::Positional] {
+            let view = FileView::open(path("same"), access).expect("the file is there");
             let mut buffer = Vec::new();
             assert_eq!(view.len(), 10);
             assert_eq!(view.read(2, 3, &mut buffer).expect("inside"), b"234");
@@ -413,8 +417,8 @@ mod tests {
     #[test]
     fn a_replaced_file_is_still_read_as_it_was() {
         let _guard = scratch("replaced", b"old");
-        let views = [Access::Mapped, Access::Positional]
-            .map(|access| View::open(path("replaced"), access).expect("the file is there"));
+        let views = [ViewAccess::Mapped, ViewAccess::Positional]
+            .map(|access| FileView::open(path("replaced"), access).expect("the file is there"));
         std::fs::write(path("replacement"), b"new").expect("a second file");
         std::fs::rename(path("replacement"), path("replaced"))
             .expect("one takes the other's place");
@@ -429,7 +433,8 @@ mod tests {
         let pages = vec![7; 1 << 20];
         let _guard = scratch("cut", &pages);
         let _other = scratch("whole", &pages);
-        let open = |name| View::open(path(name), Access::Mapped).expect("the file is there");
+        let open =
+            |name| FileView::open(path(name), ViewAccess::Mapped).expect("the file is there");
         let (view, other) = (open("cut"), open("whole"));
         let file = File::options().write(true).open(path("cut"));
         let file = file.expect("it is ours");
@@ -457,7 +462,7 @@ mod tests {
         assert_eq!(view.read(0, 4, &mut buffer).expect("inside"), [7; 4]);
         view.check().expect_err("once is for ever");
         other.verify().expect("that one is whole");
-        let more: Vec<View> = (0..200).map(|_| open("whole")).collect();
+        let more: Vec<FileView> = (0..200).map(|_| open("whole")).collect();
         file.set_len(0).expect("it is ours");
         assert!(more.iter().all(|view| view.verify().is_ok()));
     }
@@ -467,7 +472,7 @@ mod tests {
         use std::os::unix::process::ExitStatusExt as _;
         const CHILD: &str = "PRONTO_TEST_FAULT";
         if let Some(file) = std::env::var_os(CHILD) {
-            let _view = View::open(&file, Access::Mapped).expect("the file is there");
+            let _view = FileView::open(&file, ViewAccess::Mapped).expect("the file is there");
             let file = File::options().read(true).write(true).open(&file);
             let file = file.expect("it is ours");
             // SAFETY: reading it ends the process, which is what is to be seen.
@@ -488,8 +493,8 @@ mod tests {
     #[test]
     fn empty_files_and_directories() {
         let _guard = scratch("empty", b"");
-        let view = View::open(path("empty"), Access::Mapped).expect("the file is there");
+        let view = FileView::open(path("empty"), ViewAccess::Mapped).expect("the file is there");
         assert_eq!(view.bytes(), Some(&b""[..]));
-        assert!(View::open(std::env::temp_dir(), Access::Auto).is_err());
+        assert!(FileView::open(std::env::temp_dir(), ViewAccess::Auto).is_err());
     }
 }

@@ -21,12 +21,12 @@ static NEVER: LazyLock<Interrupt> = LazyLock::new(Interrupt::new);
 /// ```
 #[derive(Clone)]
 pub struct Watch<'a> {
-    progress: Receiver<'a>,
+    progress: ProgressReceiver<'a>,
     interrupt: &'a Interrupt,
 }
 
 #[derive(Clone)]
-enum Receiver<'a> {
+enum ProgressReceiver<'a> {
     Borrowed(&'a dyn Progress),
     Shared(Arc<dyn Progress>),
 }
@@ -35,7 +35,7 @@ impl<'a> Watch<'a> {
     /// Returns a watch that discards progress and never interrupts.
     pub fn none() -> Self {
         Watch {
-            progress: Receiver::Borrowed(&()),
+            progress: ProgressReceiver::Borrowed(&()),
             interrupt: &NEVER,
         }
     }
@@ -44,7 +44,7 @@ impl<'a> Watch<'a> {
     #[must_use]
     pub fn with_progress(self, progress: &'a dyn Progress) -> Self {
         Watch {
-            progress: Receiver::Borrowed(progress),
+            progress: ProgressReceiver::Borrowed(progress),
             ..self
         }
     }
@@ -53,7 +53,7 @@ impl<'a> Watch<'a> {
     #[must_use]
     pub fn with_shared_progress(self, progress: Arc<dyn Progress>) -> Self {
         Watch {
-            progress: Receiver::Shared(progress),
+            progress: ProgressReceiver::Shared(progress),
             ..self
         }
     }
@@ -73,16 +73,16 @@ impl<'a> Watch<'a> {
     /// Returns the receiver of progress.
     pub fn progress(&self) -> &dyn Progress {
         match &self.progress {
-            Receiver::Borrowed(progress) => *progress,
-            Receiver::Shared(progress) => &**progress,
+            ProgressReceiver::Borrowed(progress) => *progress,
+            ProgressReceiver::Shared(progress) => &**progress,
         }
     }
 
     /// Returns the receiver of progress if it is shared.
     pub fn shared_progress(&self) -> Option<Arc<dyn Progress>> {
         match &self.progress {
-            Receiver::Borrowed(_) => None,
-            Receiver::Shared(progress) => Some(Arc::clone(progress)),
+            ProgressReceiver::Borrowed(_) => None,
+            ProgressReceiver::Shared(progress) => Some(Arc::clone(progress)),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The client of a file system monitor, which connects to the monitor's socket.
 
 use crate::credentials::is_trusted;
-use crate::protocol::{Answer, LONGEST_ANSWER_BYTES, read_message, write_message};
+use crate::protocol::{LONGEST_ANSWER_BYTES, MonitorResponse, read_message, write_message};
 use bstr::BStr;
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt::Timeout};
@@ -25,18 +25,18 @@ pub(crate) const CLOSED: SocketFlags = SocketFlags::empty();
 
 /// The address of the socket of a monitor.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Address {
+pub struct MonitorAddress {
     /// The directory that contains the socket.
     pub directory: PathBuf,
     /// The name of the socket in that directory.
     pub name: String,
 }
 
-impl Address {
+impl MonitorAddress {
     /// Returns the address in the directory of a repository. Not for repositories on a network file
     /// system.
-    pub fn in_repository(git_dir: &Path) -> Address {
-        Address {
+    pub fn in_repository(git_dir: &Path) -> MonitorAddress {
+        MonitorAddress {
             directory: git_dir.to_owned(),
             name: SOCKET.to_owned(),
         }
@@ -44,8 +44,8 @@ impl Address {
 
     /// Returns the address in a directory for the sockets of several worktrees
     /// (`fsmonitor.socketDir`). `digest` is the SHA-1 of the path of this worktree, in hexadecimal.
-    pub fn among_others(directory: &Path, digest: &str) -> Address {
-        Address {
+    pub fn among_others(directory: &Path, digest: &str) -> MonitorAddress {
+        MonitorAddress {
             directory: directory.to_owned(),
             name: format!(".git-fsmonitor-{digest}"),
         }
@@ -61,12 +61,15 @@ impl Address {
 /// - Fails with `PermissionDenied` if the monitor belongs neither to this user, nor to root, nor to
 ///   the owner of the directory. In a directory that other users can write to, any user could start
 ///   a monitor that hides changes.
-pub fn connect(address: &Address) -> io::Result<UnixStream> {
+pub fn connect(address: &MonitorAddress) -> io::Result<UnixStream> {
     connect_within(address, PATIENCE)
 }
 
-pub(crate) fn connect_within(address: &Address, patience: Duration) -> io::Result<UnixStream> {
-    let Address { directory, name } = address;
+pub(crate) fn connect_within(
+    address: &MonitorAddress,
+    patience: Duration,
+) -> io::Result<UnixStream> {
+    let MonitorAddress { directory, name } = address;
     let path = directory.join(name);
     // Must stay open until the socket is connected.
     let opened;
@@ -105,7 +108,7 @@ fn owner(directory: &Path) -> Option<Uid> {
 ///
 /// # Errors
 /// Fails with the errors of [`connect`], of writing and of reading.
-pub fn send(address: &Address, request: &[u8]) -> io::Result<Vec<u8>> {
+pub fn send(address: &MonitorAddress, request: &[u8]) -> io::Result<Vec<u8>> {
     let stream = connect(address)?;
     write_message(&stream, request)?;
     read_message(&stream, LONGEST_ANSWER_BYTES)
@@ -116,13 +119,13 @@ pub fn send(address: &Address, request: &[u8]) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 /// Fails with the errors of [`send`], and with `InvalidData` if the answer is malformed.
-pub fn query(address: &Address, token: &BStr) -> io::Result<Answer> {
+pub fn query(address: &MonitorAddress, token: &BStr) -> io::Result<MonitorResponse> {
     let message = send(address, token)?;
-    Answer::parse(&message)
+    MonitorResponse::parse(&message)
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the monitor gave no token"))
 }
 
 /// Returns whether a monitor is listening at `address`. Connects like [`connect`].
-pub fn is_listening(address: &Address) -> bool {
+pub fn is_listening(address: &MonitorAddress) -> bool {
     connect(address).is_ok()
 }

@@ -1,6 +1,6 @@
 //! The journal of changed paths.
 
-use crate::protocol::Answer;
+use crate::protocol::MonitorResponse;
 use bstr::{BStr, BString};
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 const MOST_PATHS: usize = 1_000_000;
 
 /// The changed paths, with the position of the last change of each path. A token of another
-/// journal, or from before a reset, is answered with [`Answer::Everything`]. Needs memory for each
+/// journal, or from before a reset, is answered with [`MonitorResponse::Everything`]. Needs memory for each
 /// path twice, and some hundred bytes more. `Send + Sync`; has no lock of its own.
 #[derive(Debug)]
 pub struct Journal {
@@ -40,13 +40,13 @@ impl Journal {
         }
         self.paths.insert(self.now, path);
         if self.paths.len() > MOST_PATHS {
-            self.start_anew();
+            self.restart();
         }
     }
 
     /// Resets the journal. Later queries with an earlier token are answered with
-    /// [`Answer::Everything`].
-    pub fn start_anew(&mut self) {
+    /// [`MonitorResponse::Everything`].
+    pub fn restart(&mut self) {
         self.generation += 1;
         self.last.clear();
         self.paths.clear();
@@ -68,7 +68,7 @@ impl Journal {
 
     /// Returns the paths that changed since `token`, the oldest change first. Costs linear time in
     /// the returned paths, which are copied, and logarithmic time in the paths of the journal.
-    pub fn since(&self, token: &BStr) -> Answer {
+    pub fn since(&self, token: &BStr) -> MonitorResponse {
         let since = token
             .strip_prefix(self.session().as_bytes())
             .and_then(|number| std::str::from_utf8(number).ok())
@@ -77,7 +77,7 @@ impl Journal {
             .filter(|since| *since <= self.now);
         match since {
             None => self.everything(),
-            Some(since) => Answer::Paths {
+            Some(since) => MonitorResponse::Paths {
                 token: self.token(),
                 paths: self
                     .paths
@@ -89,8 +89,8 @@ impl Journal {
     }
 
     /// Returns the answer that every path may have changed.
-    pub fn everything(&self) -> Answer {
-        Answer::Everything {
+    pub fn everything(&self) -> MonitorResponse {
+        MonitorResponse::Everything {
             token: self.token(),
         }
     }
@@ -108,8 +108,8 @@ mod tests {
         journal.add("b".into());
         journal.add("a".into());
         let paths = |answer| match answer {
-            Answer::Paths { paths, .. } => Some(paths),
-            Answer::Everything { .. } => None,
+            MonitorResponse::Paths { paths, .. } => Some(paths),
+            MonitorResponse::Everything { .. } => None,
         };
         let expected: Vec<BString> = vec!["b".into(), "a".into()];
         assert_eq!(paths(journal.since(token.as_ref())), Some(expected));
@@ -126,7 +126,7 @@ mod tests {
         ] {
             assert_eq!(paths(journal.since(foreign.into())), None, "{foreign}");
         }
-        journal.start_anew();
+        journal.restart();
         assert_eq!(paths(journal.since(token.as_ref())), None);
         let token = journal.token();
         assert_eq!(paths(journal.since(token.as_ref())), Some(vec![]));

@@ -30,4 +30,4 @@ pub mod server;
 pub mod watch;
 
 pub use journal::Journal;
-pub use protocol::Answer;
+pub use protocol::MonitorResponse;

@@ -17,7 +17,7 @@ pub const LONGEST_REQUEST_BYTES: usize = 64 * 1024;
 
 /// The answer of a monitor to a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum MonitorResponse {
     /// Every path may have changed.
     Everything {
         /// The token for the next query.
@@ -33,25 +33,25 @@ pub enum Answer {
     },
 }
 
-impl Answer {
+impl MonitorResponse {
     /// Parses an answer. Returns `None` if the message is malformed or has no token.
-    pub fn parse(message: &[u8]) -> Option<Answer> {
+    pub fn parse(message: &[u8]) -> Option<MonitorResponse> {
         let (token, rest) = message.split_once_str(b"\0")?;
         if token.is_empty() {
             return None;
         }
-        Some(Answer::new(token.into(), rest))
+        Some(MonitorResponse::new(token.into(), rest))
     }
 
     /// Creates an answer from a token and paths that are separated or terminated by NUL. The path
-    /// `/` means [`Answer::Everything`].
-    pub fn new(token: BString, paths: &[u8]) -> Answer {
+    /// `/` means [`MonitorResponse::Everything`].
+    pub fn new(token: BString, paths: &[u8]) -> MonitorResponse {
         if paths.first() == Some(&b'/') {
-            return Answer::Everything { token };
+            return MonitorResponse::Everything { token };
         }
         let paths = paths.split(|&byte| byte == 0);
         let paths = paths.filter(|path| !path.is_empty()).map(BString::from);
-        Answer::Paths {
+        MonitorResponse::Paths {
             token,
             paths: paths.collect(),
         }
@@ -60,7 +60,9 @@ impl Answer {
     /// Returns the token for the next query.
     pub fn token(&self) -> &BStr {
         match self {
-            Answer::Everything { token } | Answer::Paths { token, .. } => token.as_bstr(),
+            MonitorResponse::Everything { token } | MonitorResponse::Paths { token, .. } => {
+                token.as_bstr()
+            }
         }
     }
 
@@ -69,8 +71,8 @@ impl Answer {
         let mut message = self.token().to_vec();
         message.push(0);
         match self {
-            Answer::Everything { .. } => message.extend_from_slice(b"/\0"),
-            Answer::Paths { paths, .. } => {
+            MonitorResponse::Everything { .. } => message.extend_from_slice(b"/\0"),
+            MonitorResponse::Paths { paths, .. } => {
                 for path in paths {
                     message.extend_from_slice(path);
                     message.push(0);
@@ -150,22 +152,22 @@ mod tests {
     fn answers_come_back() {
         let token = BString::from("builtin:x:1");
         for answer in [
-            Answer::Everything {
+            MonitorResponse::Everything {
                 token: token.clone(),
             },
-            Answer::Paths {
+            MonitorResponse::Paths {
                 token: token.clone(),
                 paths: Vec::new(),
             },
-            Answer::Paths {
+            MonitorResponse::Paths {
                 token,
                 paths: vec!["a".into(), "b/".into()],
             },
         ] {
-            assert_eq!(Answer::parse(&answer.encode()), Some(answer));
+            assert_eq!(MonitorResponse::parse(&answer.encode()), Some(answer));
         }
-        assert_eq!(Answer::parse(b""), None);
-        assert_eq!(Answer::parse(b"\0a\0"), None);
-        assert_eq!(Answer::parse(b"no end"), None);
+        assert_eq!(MonitorResponse::parse(b""), None);
+        assert_eq!(MonitorResponse::parse(b"\0a\0"), None);
+        assert_eq!(MonitorResponse::parse(b"no end"), None);
     }
 }

@@ -8,16 +8,16 @@
 mod mounts;
 mod socket;
 
-use crate::client::Address;
+use crate::client::MonitorAddress;
 use crate::credentials::is_trusted;
 use crate::protocol::{LONGEST_REQUEST_BYTES, read_message, write_message};
-use crate::watch::{Doubt, Places, Source, Watcher};
-use crate::{Answer, Journal};
+use crate::watch::{Doubt, SourceChoice, WatchedPaths, Watcher};
+use crate::{Journal, MonitorResponse};
 use bstr::{BString, ByteSlice};
 use mounts::Mounts;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use socket::Socket;
+use socket::MonitorSocket;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
@@ -44,10 +44,10 @@ const LOOK: Timespec = Timespec {
 };
 
 /// A monitor with a listening socket. `Send`; [`run`](Self::run) starts its threads.
-pub struct Server {
-    socket: Socket,
+pub struct MonitorServer {
+    socket: MonitorSocket,
     events: OwnedFd,
-    shared: Arc<Shared>,
+    shared: Arc<SharedMonitor>,
     stopped: UnixStream,
 }
 
@@ -59,18 +59,18 @@ pub struct Settings {
     /// (`fsmonitor.allowRemote`).
     pub allow_remote: bool,
     /// The source of change events.
-    pub source: Source,
+    pub source: SourceChoice,
 }
 
 /// The state that all threads share.
-struct Shared {
-    state: Mutex<State>,
+struct SharedMonitor {
+    state: Mutex<MonitorState>,
     /// A socket to which a byte is written to stop the monitor.
     stop: UnixStream,
     clients: AtomicUsize,
 }
 
-struct State {
+struct MonitorState {
     watcher: Watcher,
     journal: Journal,
     cookies: PathBuf,
@@ -82,7 +82,7 @@ struct State {
     begun: Instant,
 }
 
-impl Server {
+impl MonitorServer {
     /// Watches `root`, the worktree of the repository at `git_dir`, and listens at `address`. Costs
     /// as much as [`Watcher::new`].
     ///
@@ -92,17 +92,17 @@ impl Server {
     pub fn new(
         root: &Path,
         git_dir: &Path,
-        address: &Address,
+        address: &MonitorAddress,
         settings: Settings,
-    ) -> io::Result<Server> {
-        let socket = Socket::claim(git_dir, address)?;
+    ) -> io::Result<MonitorServer> {
+        let socket = MonitorSocket::claim(git_dir, address)?;
         let cookies = socket.make_cookies()?;
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let now = now.unwrap_or_default().as_nanos();
         let mut journal = Journal::new(format!("{}.{now}", std::process::id()));
         let path = root.canonicalize()?;
         let mut mounts = Mounts::new(&path, settings.allow_remote)?;
-        let places = Places {
+        let places = WatchedPaths {
             root,
             cookies: &cookies,
             mounts: &mounts.below(&path)?,
@@ -111,7 +111,7 @@ impl Server {
         let events = watcher.descriptor().try_clone_to_owned()?;
         let (stop, stopped) = UnixStream::pair()?;
         stop.set_nonblocking(true)?;
-        let state = State {
+        let state = MonitorState {
             watcher,
             journal,
             cookies,
@@ -120,10 +120,10 @@ impl Server {
             mounts,
             begun: Instant::now(),
         };
-        Ok(Server {
+        Ok(MonitorServer {
             socket: socket.listen()?,
             events,
-            shared: Arc::new(Shared {
+            shared: Arc::new(SharedMonitor {
                 state: Mutex::new(state),
                 stop,
                 clients: AtomicUsize::new(0),
@@ -183,7 +183,7 @@ impl Server {
             self.shared.clients.fetch_sub(1, Ordering::Relaxed);
             return;
         }
-        let guest = Guest(Arc::clone(&self.shared));
+        let guest = MonitorClient(Arc::clone(&self.shared));
         // If no thread can be started, the closure is dropped, which disconnects the client.
         let _ = std::thread::Builder::new().spawn(move || {
             // Errors of a client that disconnects are ignored.
@@ -194,16 +194,16 @@ impl Server {
 }
 
 /// A connected client.
-struct Guest(Arc<Shared>);
+struct MonitorClient(Arc<SharedMonitor>);
 
-impl Drop for Guest {
+impl Drop for MonitorClient {
     fn drop(&mut self) {
         self.0.clients.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl SharedMonitor {
+    fn lock(&self) -> MutexGuard<'_, MonitorState> {
         self.state.lock().unwrap_or_else(|poisoned| {
             // The state may be incomplete after a panic.
             self.state.clear_poison();
@@ -242,7 +242,7 @@ impl Shared {
     }
 }
 
-impl State {
+impl MonitorState {
     fn catch_up(&mut self) -> io::Result<()> {
         self.watcher.drain(&mut self.journal)
     }
@@ -255,19 +255,19 @@ impl State {
         self.watcher.doubt().is_some() || self.dark_mount.is_some()
     }
 
-    fn begin_anew(&mut self) -> io::Result<()> {
+    fn restart_watching(&mut self) -> io::Result<()> {
         self.begun = Instant::now();
         let root = self.root()?;
         let mounts = self.mounts.below(&root)?;
         self.dark_mount = self.mounts.doubt(&root);
         self.watcher.set_mounts(mounts);
-        self.watcher.start_anew(&mut self.journal)
+        self.watcher.restart(&mut self.journal)
     }
 
-    fn answer(&mut self, request: &BString) -> Answer {
+    fn answer(&mut self, request: &BString) -> MonitorResponse {
         let is_stale = self.is_doubted() && self.begun.elapsed() > DOUBT;
-        if is_stale && self.begin_anew().is_err() {
-            self.journal.start_anew();
+        if is_stale && self.restart_watching().is_err() {
+            self.journal.restart();
             return self.journal.everything();
         }
         if self.is_doubted() {
@@ -275,7 +275,7 @@ impl State {
         }
         let is_sure = self.synchronise().unwrap_or(false);
         if !is_sure || request == "flush" {
-            self.journal.start_anew();
+            self.journal.restart();
         }
         if self.is_doubted() || self.watcher.has_ended() {
             return self.journal.everything();
@@ -287,7 +287,7 @@ impl State {
     fn synchronise(&mut self) -> io::Result<bool> {
         let root = self.root()?;
         if self.mounts.have_changed(&root) {
-            self.begin_anew()?;
+            self.restart_watching()?;
         }
         self.next_cookie += 1;
         let name = format!("{}-{}", std::process::id(), self.next_cookie);

@@ -15,7 +15,7 @@ use crate::Journal;
 use bstr::{BString, ByteSlice};
 use fanotify::Fanotify;
 use inotify::Inotify;
-use pronto_io::dir::{Directory, EntryKind, Listing};
+use pronto_io::dir::{Directory, DirectoryListing, EntryKind};
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub use doubt::Doubt;
 
 /// The source of change events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Source {
+pub enum SourceChoice {
     /// `fanotify` if it is permitted and supports all file systems of the worktree, otherwise
     /// `inotify`.
     #[default]
@@ -37,7 +37,7 @@ pub enum Source {
 
 /// The directories to watch.
 #[derive(Clone, Copy, Debug)]
-pub struct Places<'a> {
+pub struct WatchedPaths<'a> {
     /// The top directory: the worktree.
     pub root: &'a Path,
     /// The directory for cookies.
@@ -50,19 +50,19 @@ pub struct Places<'a> {
 /// a time.
 #[derive(Debug)]
 pub struct Watcher {
-    common: Common,
-    told_by: ToldBy,
+    common: WatchState,
+    event_source: EventSource,
 }
 
 #[derive(Debug)]
-enum ToldBy {
+enum EventSource {
     Inotify(Inotify),
     Fanotify(Fanotify),
 }
 
 /// The state that is independent of the source of events.
 #[derive(Debug)]
-struct Common {
+struct WatchState {
     root: Directory,
     cookies: PathBuf,
     mounts: Vec<PathBuf>,
@@ -70,7 +70,7 @@ struct Common {
     doubt: Option<Doubt>,
     /// Whether the worktree or the repository was removed.
     has_ended: bool,
-    listing: Listing,
+    listing: DirectoryListing,
 }
 
 /// The result of reading events.
@@ -88,44 +88,48 @@ impl Watcher {
     /// Fails if the system supports no source, or if the top or the directory for cookies cannot be
     /// watched. A directory below the top that cannot be watched is a [`doubt`](Self::doubt)
     /// instead.
-    pub fn new(places: Places<'_>, source: Source, journal: &mut Journal) -> io::Result<Watcher> {
-        let with = |told_by: ToldBy, journal: &mut Journal| {
+    pub fn new(
+        places: WatchedPaths<'_>,
+        source: SourceChoice,
+        journal: &mut Journal,
+    ) -> io::Result<Watcher> {
+        let with = |event_source: EventSource, journal: &mut Journal| {
             let mut watcher = Watcher {
-                common: Common {
+                common: WatchState {
                     root: Directory::open(places.root)?,
                     cookies: places.cookies.to_owned(),
                     mounts: places.mounts.to_vec(),
                     seen_cookies: Vec::new(),
                     doubt: None,
                     has_ended: false,
-                    listing: Listing::new(),
+                    listing: DirectoryListing::new(),
                 },
-                told_by,
+                event_source,
             };
-            watcher.start_anew(journal)?;
+            watcher.restart(journal)?;
             Ok(watcher)
         };
-        if source != Source::Inotify {
-            let told_by = Fanotify::new().map(ToldBy::Fanotify);
-            let watcher = told_by.and_then(|told_by| with(told_by, journal));
-            if watcher.is_ok() || source == Source::Fanotify {
+        if source != SourceChoice::Inotify {
+            let event_source = Fanotify::new().map(EventSource::Fanotify);
+            let watcher = event_source.and_then(|event_source| with(event_source, journal));
+            if watcher.is_ok() || source == SourceChoice::Fanotify {
                 return watcher;
             }
         }
-        with(ToldBy::Inotify(Inotify::new()?), journal)
+        with(EventSource::Inotify(Inotify::new()?), journal)
     }
 
     /// Returns the descriptor that becomes readable when there are events. The descriptor never
     /// changes.
     pub fn descriptor(&self) -> BorrowedFd<'_> {
-        match &self.told_by {
-            ToldBy::Inotify(inotify) => inotify.descriptor(),
-            ToldBy::Fanotify(fanotify) => fanotify.descriptor(),
+        match &self.event_source {
+            EventSource::Inotify(inotify) => inotify.descriptor(),
+            EventSource::Fanotify(fanotify) => fanotify.descriptor(),
         }
     }
 
     /// Returns the reason for which changes may be missed, until the next
-    /// [`start_anew`](Self::start_anew).
+    /// [`restart`](Self::start_anew).
     pub fn doubt(&self) -> Option<&Doubt> {
         self.common.doubt.as_ref()
     }
@@ -135,7 +139,7 @@ impl Watcher {
         self.common.doubt(doubt);
     }
 
-    /// Sets the mount points below the top, for the next [`start_anew`](Self::start_anew).
+    /// Sets the mount points below the top, for the next [`restart`](Self::start_anew).
     pub fn set_mounts(&mut self, mounts: Vec<PathBuf>) {
         self.common.mounts = mounts;
     }
@@ -148,11 +152,11 @@ impl Watcher {
     /// Returns whether the worktree or the repository was removed. Costs one or two system calls,
     /// because no event reports the removal of an open directory.
     pub fn has_ended(&self) -> bool {
-        let told = || match &self.told_by {
-            ToldBy::Inotify(_) => false,
-            ToldBy::Fanotify(fanotify) => fanotify.has_ended(),
+        let source_ended = || match &self.event_source {
+            EventSource::Inotify(_) => false,
+            EventSource::Fanotify(fanotify) => fanotify.has_ended(),
         };
-        self.common.has_ended || is_gone(&self.common.root) || told()
+        self.common.has_ended || is_gone(&self.common.root) || source_ended()
     }
 
     /// Returns whether the cookie `name` was seen, and clears all seen cookies.
@@ -170,18 +174,18 @@ impl Watcher {
     /// # Errors
     /// Fails with the errors of [`new`](Self::new). On an error there is also a
     /// [`doubt`](Self::doubt).
-    pub fn start_anew(&mut self, journal: &mut Journal) -> io::Result<()> {
+    pub fn restart(&mut self, journal: &mut Journal) -> io::Result<()> {
         // Reset the journal first: if a later step fails, no client must get the answer that
         // nothing has changed.
-        journal.start_anew();
+        journal.restart();
         let common = &mut self.common;
         common.doubt = None;
         common.seen_cookies.clear();
-        let result = match &mut self.told_by {
-            ToldBy::Inotify(inotify) => inotify.start(common),
-            ToldBy::Fanotify(fanotify) => fanotify.start(common),
+        let result = match &mut self.event_source {
+            EventSource::Inotify(inotify) => inotify.start(common),
+            EventSource::Fanotify(fanotify) => fanotify.start(common),
         };
-        journal.start_anew();
+        journal.restart();
         if let Err(error) = &result {
             common.doubt(Doubt::Failed(BString::default(), error.to_string()));
         }
@@ -196,20 +200,20 @@ impl Watcher {
     pub fn drain(&mut self, journal: &mut Journal) -> io::Result<()> {
         loop {
             let common = &mut self.common;
-            let drained = match &mut self.told_by {
-                ToldBy::Inotify(inotify) => inotify.drain(common, journal)?,
-                ToldBy::Fanotify(fanotify) => fanotify.drain(common, journal)?,
+            let drained = match &mut self.event_source {
+                EventSource::Inotify(inotify) => inotify.drain(common, journal)?,
+                EventSource::Fanotify(fanotify) => fanotify.drain(common, journal)?,
             };
             match drained {
                 Drained::All => return Ok(()),
                 // All events that were read are older than the restart.
-                Drained::Lost => self.start_anew(journal)?,
+                Drained::Lost => self.restart(journal)?,
             }
         }
     }
 }
 
-impl Common {
+impl WatchState {
     fn doubt(&mut self, doubt: Doubt) {
         self.doubt.get_or_insert(doubt);
     }
@@ -220,7 +224,7 @@ impl Common {
         &mut self,
         path: BString,
         mut journal: Option<&mut Journal>,
-        mut enter: impl FnMut(&mut Common, &BString, &Directory) -> io::Result<bool>,
+        mut enter: impl FnMut(&mut WatchState, &BString, &Directory) -> io::Result<bool>,
     ) {
         let mut todo = vec![path];
         let mut listing = std::mem::take(&mut self.listing);

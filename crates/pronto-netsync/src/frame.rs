@@ -7,7 +7,7 @@
 mod reader;
 mod writer;
 
-pub use reader::{Frame, FrameReader, MAX_PASSED_OVER_BYTES};
+pub use reader::{FrameReader, MAX_SKIPPED_BYTES, QueuedFrame};
 pub use writer::FrameWriter;
 
 use crate::Error;
@@ -117,7 +117,7 @@ pub const FIRST_IGNORED_TYPE: u8 = 0x80;
 
 /// The header of a frame, which is its first six bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct FrameHeader {
     /// The type, or `None` if the frame is ignored.
     pub kind: Option<FrameType>,
     /// The channel.
@@ -126,13 +126,13 @@ pub struct Header {
     pub body_bytes: usize,
 }
 
-impl Header {
+impl FrameHeader {
     /// Parses a header at the start of `bytes`. Returns `None` if there are not enough bytes yet.
     /// An invalid field is refused before the rest of the header is received.
     ///
     /// # Errors
     /// Fails with `ErrorKind::Malformed` if the length, type or channel is invalid.
-    pub fn parse(bytes: &[u8]) -> Result<Option<Header>, Error> {
+    pub fn parse(bytes: &[u8]) -> Result<Option<FrameHeader>, Error> {
         let Some(length) = bytes.first_chunk::<4>() else {
             return Ok(None);
         };
@@ -159,7 +159,7 @@ impl Header {
                 channel.index()
             )));
         }
-        Ok(Some(Header {
+        Ok(Some(FrameHeader {
             kind: known,
             channel,
             body_bytes: length - 2,

@@ -11,11 +11,12 @@ mod transfer;
 pub(crate) use transfer::is_ref_name;
 
 pub use greeting::{
-    Accept, Credit, Globs, Hello, MAX_IDENTITY_BYTES, MAX_VERSIONS, ObjectFormat, Refusal, Role,
+    Accept, Credit, Globs, Hello, MAX_IDENTITY_BYTES, MAX_VERSIONS, ObjectFormat, SessionRefusal,
+    TransferRole,
 };
 pub use transfer::{
-    Cut, Done, Plan, Publish, PublishedRef, Resume, Segment, SegmentAck, SegmentEnd, SegmentKind,
-    Sent, Stored, Want,
+    CompleteTips, Publish, PublishedRef, Resume, SegmentAck, SegmentEnd, SegmentKind, SegmentStart,
+    Sent, StoreResult, TransferDone, TransferPlan, WantMessage,
 };
 
 use crate::Error;
@@ -29,7 +30,7 @@ pub const MAX_NAME_BYTES: usize = 1024;
 /// The largest number of including globs, and of excluding globs.
 pub const MAX_GLOBS: usize = 64;
 
-/// The largest number of commits without a ref that a [`Want`] may name as complete.
+/// The largest number of commits without a ref that a [`WantMessage`] may name as complete.
 pub const MAX_HELD: usize = 64;
 
 /// The length in bytes of the mark that identifies an interrupted transfer.

@@ -18,7 +18,7 @@ mod sum;
 mod writer;
 
 pub use engine::{Options, Reconciler};
-pub use set::{Entry, Set, SetBuilder};
+pub use set::{Entry, SetBuilder, SortedSet};
 pub use sum::{Fingerprint, Fingerprinter};
 
 /// The largest length of a key in bytes. A key is the name of a ref, or the date and id of a

@@ -9,11 +9,11 @@ use pronto_hash::ObjectId;
 use pronto_io::queue::SharedBytes;
 
 use crate::Error;
-use crate::message::{Globs, Plan, PublishedRef, Resume, SegmentKind};
+use crate::message::{Globs, PublishedRef, Resume, SegmentKind, TransferPlan};
 
 /// A ref as a peer offers it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Offer {
+pub struct OfferedRef {
     /// The full name of the ref at the offering side.
     pub name: Vec<u8>,
     /// The object to which the ref points.
@@ -22,7 +22,7 @@ pub struct Offer {
     pub peeled: Option<ObjectId>,
 }
 
-impl Offer {
+impl OfferedRef {
     /// Returns the commit to which the ref peels.
     pub fn commit(&self) -> ObjectId {
         self.peeled.unwrap_or(self.id)
@@ -45,13 +45,13 @@ pub struct Request {
     /// The position from which to resume, if the sequence of the sender begins with the same
     /// objects.
     pub resume: Option<Resume>,
-    /// Send nothing, and count as much as possible in [`Plan`] (`--dry-run`).
+    /// Send nothing, and count as much as possible in [`TransferPlan`] (`--dry-run`).
     pub is_dry_run: bool,
 }
 
 /// The wanted refs, and the state of an earlier interrupted session.
 #[derive(Clone, Debug, Default)]
-pub struct Progress {
+pub struct TransferProgress {
     /// A mark for each offer, set if its history is wanted.
     pub wanted: Vec<bool>,
     /// The complete commits, in the quarantine or in the history that the peer sent before, at most
@@ -76,11 +76,11 @@ pub struct OutgoingSegment {
     /// The position of the transfer after the segment.
     pub resume: Resume,
     /// The bytes of the segment.
-    pub content: Content,
+    pub content: SegmentContent,
 }
 
 /// The bytes of a segment.
-pub enum Content {
+pub enum SegmentContent {
     /// All bytes, which are not copied.
     Memory(SharedBytes),
     /// A reader that is read piece by piece.
@@ -90,7 +90,7 @@ pub enum Content {
 /// A repository in a session, restricted to the refs and objects that the peer may see.
 ///
 /// An error of any call ends the session. Data that was received before stays in the quarantine.
-pub trait Repository {
+pub trait SyncRepository {
     /// Returns the permanent identity of this repository, of at most 64 bytes, independent of the
     /// path by which it is accessed. The identity may be empty.
     ///
@@ -127,7 +127,7 @@ pub trait Repository {
     fn refs(
         &mut self,
         matches: &dyn Fn(&[u8]) -> bool,
-        each: &mut dyn FnMut(&Offer),
+        each: &mut dyn FnMut(&OfferedRef),
     ) -> Result<(), Error>;
 
     /// Returns which of the offers are complete here and visible to the peer, because they are
@@ -136,7 +136,7 @@ pub trait Repository {
     ///
     /// # Errors
     /// Fails if an existing object cannot be read.
-    fn complete(&mut self, offers: &[Offer]) -> Result<Vec<bool>, Error>;
+    fn complete(&mut self, offers: &[OfferedRef]) -> Result<Vec<bool>, Error>;
 
     /// Calls `each` with the committer date (in seconds; dates before 1970 are 0) and the id of
     /// every commit that is reachable from `tips` and not from `common`.
@@ -157,7 +157,11 @@ pub trait Repository {
     /// # Errors
     /// Fails with [`Busy`](crate::ErrorKind::Busy) while another session receives from the same
     /// peer, and if the quarantine cannot be opened.
-    fn prepare(&mut self, offers: &[Offer], eligible: &[bool]) -> Result<Progress, Error>;
+    fn prepare(
+        &mut self,
+        offers: &[OfferedRef],
+        eligible: &[bool],
+    ) -> Result<TransferProgress, Error>;
 
     /// Starts a segment of the peer.
     ///
@@ -185,13 +189,17 @@ pub trait Repository {
     ///
     /// # Errors
     /// Fails if an object is missing or cannot be moved. In this case no ref has changed.
-    fn land(&mut self, offers: &[Offer], arrived: &[bool]) -> Result<Vec<PublishedRef>, Error>;
+    fn publish(
+        &mut self,
+        offers: &[OfferedRef],
+        arrived: &[bool],
+    ) -> Result<Vec<PublishedRef>, Error>;
 
     /// Starts to send. Returns the plan of the objects to send.
     ///
     /// # Errors
     /// Fails if an object cannot be read.
-    fn plan(&mut self, request: Request) -> Result<Plan, Error>;
+    fn plan(&mut self, request: Request) -> Result<TransferPlan, Error>;
 
     /// Creates the next segment of the plan. Its objects reference only objects in the same
     /// segment, in earlier segments, or in the repository of the peer.
@@ -204,14 +212,14 @@ pub trait Repository {
 /// A matcher for the refs to synchronise, compiled from globs: names that an including glob
 /// matches, and no excluding glob.
 #[derive(Clone, Debug, Default)]
-pub struct Matcher {
+pub struct RefMatcher {
     globs: Globs,
 }
 
-impl Matcher {
+impl RefMatcher {
     /// Compiles the globs of a peer or a user. Without including globs, all names are included.
     pub fn new(globs: Globs) -> Self {
-        Matcher { globs }
+        RefMatcher { globs }
     }
 
     /// Returns whether the ref with this name matches. The cost of each glob is O(length of name
@@ -272,11 +280,11 @@ mod tests {
         }
         let glob = b"*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b".to_vec();
         assert!(!matches_glob(&glob, &[b'a'; 1024]));
-        let matcher = Matcher::new(Globs {
+        let matcher = RefMatcher::new(Globs {
             include: vec![b"refs/*".to_vec()],
             exclude: vec![b"refs/heads/secret*".to_vec()],
         });
         assert!(matcher.matches(b"refs/heads/main") && !matcher.matches(b"refs/heads/secret/1"));
-        assert!(Matcher::default().matches(b"anything"));
+        assert!(RefMatcher::default().matches(b"anything"));
     }
 }

@@ -1,8 +1,8 @@
 //! The session: the order of messages from the greeting to the end.
 //!
-//! The caller passes in the bytes of the peer ([`Session::read_from`], [`Session::accept`]),
-//! processes them ([`Session::advance`]), and writes the bytes for the peer
-//! ([`Session::write_to`]). The session uses no socket, clock or thread: the caller waits for
+//! The caller passes in the bytes of the peer ([`SyncSession::read_from`], [`SyncSession::accept`]),
+//! processes them ([`SyncSession::advance`]), and writes the bytes for the peer
+//! ([`SyncSession::write_to`]). The session uses no socket, clock or thread: the caller waits for
 //! input, and ends a session after a timeout.
 //!
 //! ```text
@@ -18,7 +18,7 @@
 //! ```
 //!
 //! The directions of the transfer are independent. Data of the peer is untrusted until it is
-//! checked: the session checks the order, the counts and the budget, and the [`Repository`] checks
+//! checked: the session checks the order, the counts and the budget, and the [`SyncRepository`] checks
 //! the objects.
 //!
 //! Cost: received bytes are used in place, and sent segments in memory are not copied. A session
@@ -34,11 +34,13 @@ mod send;
 use std::io::{self, Read, Write};
 
 use crate::frame::{Channel, DEFAULT_WINDOW_BYTES, FrameReader, FrameType, FrameWriter};
-use crate::message::{Credit, Globs, Hello, ObjectFormat, Plan, PublishedRef, Refusal, Role};
-use crate::repository::{Matcher, Offer, Repository};
+use crate::message::{
+    Credit, Globs, Hello, ObjectFormat, PublishedRef, SessionRefusal, TransferPlan, TransferRole,
+};
+use crate::repository::{OfferedRef, RefMatcher, SyncRepository};
 use crate::{Error, ErrorKind};
 
-use conversation::Conversation;
+use conversation::SessionCore;
 
 /// The version of the protocol.
 pub const VERSION: u64 = 1;
@@ -85,15 +87,15 @@ impl Default for Options {
 
 /// The repository and the permissions for a peer in a session.
 #[derive(Debug)]
-pub struct Admission<R> {
+pub struct PeerPermissions<R> {
     /// The repository, restricted to the refs and objects that the peer may see.
     pub repository: R,
     /// The object format of the repository.
     pub object_format: ObjectFormat,
     /// The role of this side.
-    pub role: Role,
+    pub role: TransferRole,
     /// The refs that the peer may see and send. The peer does not get this list.
-    pub limits: Matcher,
+    pub limits: RefMatcher,
 }
 
 /// The progress of a session, and its result.
@@ -101,17 +103,17 @@ pub struct Admission<R> {
 #[non_exhaustive]
 pub struct Report {
     /// The refs of the peer that are not identical here, sorted by name.
-    pub theirs: Vec<Offer>,
+    pub theirs: Vec<OfferedRef>,
     /// A mark for each of these refs, set if its history has to be received.
     pub incoming: Vec<bool>,
     /// The refs of this side that are not identical at the peer, sorted by name.
-    pub ours: Vec<Offer>,
+    pub ours: Vec<OfferedRef>,
     /// A mark for each of these refs, set if its history has to be sent.
     pub outgoing: Vec<bool>,
     /// The plan of the peer, after it was received.
-    pub incoming_plan: Option<Plan>,
+    pub incoming_plan: Option<TransferPlan>,
     /// The plan of this side, after it was made.
-    pub outgoing_plan: Option<Plan>,
+    pub outgoing_plan: Option<TransferPlan>,
     /// The number of received frames.
     pub received_frames: u64,
     /// The number of received frames that advance the session: all except credits and pieces of
@@ -134,25 +136,25 @@ pub struct Report {
 }
 
 /// A session, from the view of one side.
-pub struct Session<R> {
+pub struct SyncSession<R> {
     reader: FrameReader,
     writer: FrameWriter,
-    talk: Conversation<R>,
+    talk: SessionCore<R>,
     /// Whether the session ended with an error.
     has_failed: bool,
 }
 
 /// The function that decides, given the greeting of a peer, whether the peer is admitted.
-pub type Admit<R> = Box<dyn FnOnce(&Hello) -> Result<Admission<R>, Error> + Send>;
+pub type Admit<R> = Box<dyn FnOnce(&Hello) -> Result<PeerPermissions<R>, Error> + Send>;
 
-impl<R: Repository> Session<R> {
+impl<R: SyncRepository> SyncSession<R> {
     /// Creates the initiating side, and queues its greeting.
     ///
     /// # Errors
     /// Fails with [`ErrorKind::Unsupported`] if a name or the globs are too long for the protocol.
-    pub fn initiate(options: Options, admission: Admission<R>) -> Result<Self, Error> {
-        let mut session = Session::new(&options, None);
-        session.talk = Conversation::initiate(options, admission)?;
+    pub fn initiate(options: Options, admission: PeerPermissions<R>) -> Result<Self, Error> {
+        let mut session = SyncSession::new(&options, None);
+        session.talk = SessionCore::initiate(options, admission)?;
         session.flush()?;
         Ok(session)
     }
@@ -160,14 +162,14 @@ impl<R: Repository> Session<R> {
     /// Creates the responding side. `admit` gets the greeting before any data about this side is
     /// sent.
     pub fn respond(options: Options, admit: Admit<R>) -> Self {
-        Session::new(&options.clone(), Some((options, admit)))
+        SyncSession::new(&options.clone(), Some((options, admit)))
     }
 
     fn new(options: &Options, respond: Option<(Options, Admit<R>)>) -> Self {
-        Session {
+        SyncSession {
             reader: FrameReader::new(options.window_bytes),
             writer: FrameWriter::new(options.queue_bytes, 0),
-            talk: Conversation::respond(respond),
+            talk: SessionCore::respond(respond),
             has_failed: false,
         }
     }
@@ -341,7 +343,7 @@ impl<R: Repository> Session<R> {
             _ => error.message().to_owned(),
         };
         let mut body = Vec::new();
-        let refusal = Refusal {
+        let refusal = SessionRefusal {
             code: kind.code(),
             text,
         };

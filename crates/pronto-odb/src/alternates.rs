@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
 use pronto_io::error::IoContext as _;
-use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
+use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, SymlinkPolicy};
 
 use crate::error::{Error, ErrorKind};
 
@@ -16,7 +16,7 @@ const MAX_DEPTH: usize = 5;
 /// The object directories to search, the store's own directory first, and the errors of unusable
 /// alternates.
 #[derive(Debug)]
-pub(crate) struct Directories {
+pub(crate) struct ObjectDirectories {
     pub(crate) paths: Vec<PathBuf>,
     pub(crate) warnings: Vec<Error>,
 }
@@ -26,8 +26,8 @@ pub(crate) struct Directories {
 ///
 /// # Errors
 /// Fails with `ErrorKind::Io` if an existing `info/alternates` cannot be read.
-pub(crate) fn resolve(objects: &Path, extra: &[PathBuf]) -> Result<Directories, Error> {
-    let mut found = Directories {
+pub(crate) fn resolve(objects: &Path, extra: &[PathBuf]) -> Result<ObjectDirectories, Error> {
+    let mut found = ObjectDirectories {
         paths: vec![objects.to_owned()],
         warnings: Vec::new(),
     };
@@ -65,7 +65,7 @@ fn push_list(
     warnings: &mut Vec<Error>,
 ) -> Result<(), Error> {
     let list = objects.join("info/alternates");
-    let bytes = match untrusted::read(&list, Links::Follow, LARGEST_POINTER_BYTES) {
+    let bytes = match untrusted::read(&list, SymlinkPolicy::Follow, LARGEST_POINTER_BYTES) {
         Ok(bytes) => bytes,
         Err(error)
             if matches!(

@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{ObjectId, oid};
-use pronto_pack::entry::Header;
+use pronto_pack::entry::EntryHeader;
 use pronto_pack::writer::{self, Encoder, PackWriter};
 
 use crate::error::{Error, ErrorKind, from_pack, to_pack};
@@ -45,13 +45,13 @@ struct Many {
     inventory: Inventory,
     /// The ids of the objects that this run has added.
     claimed: [Mutex<HashSet<ObjectId>>; SHARDS],
-    state: Mutex<State>,
+    state: Mutex<BulkBuffer>,
     /// Whether an added object could not be stored, so that `finish` must fail.
     lost: AtomicBool,
 }
 
 #[derive(Debug)]
-enum State {
+enum BulkBuffer {
     /// There are not enough objects for a pack yet.
     Waiting {
         objects: Vec<(ObjectId, ObjectKind, Vec<u8>)>,
@@ -87,7 +87,7 @@ impl Store {
             packed_from,
             inventory: self.inventory()?,
             claimed: std::array::from_fn(|_| Mutex::default()),
-            state: Mutex::new(State::Waiting {
+            state: Mutex::new(BulkBuffer::Waiting {
                 objects: Vec::new(),
                 bytes: 0,
             }),
@@ -141,7 +141,7 @@ impl Bulk {
         let waited = {
             let mut state = lock(&many.state);
             match &mut *state {
-                State::Waiting { objects, bytes }
+                BulkBuffer::Waiting { objects, bytes }
                     if objects.len() + 1 < many.packed_from
                         && *bytes + content.len() <= WAITING_BYTES =>
                 {
@@ -149,13 +149,13 @@ impl Bulk {
                     objects.push((id.to_owned(), kind, content.to_vec()));
                     return Ok(());
                 }
-                State::Waiting { objects, .. } => {
+                BulkBuffer::Waiting { objects, .. } => {
                     let pack = self.begin_pack()?;
                     let waited = std::mem::take(objects);
-                    *state = State::Packing(Box::new(pack));
+                    *state = BulkBuffer::Packing(Box::new(pack));
                     waited
                 }
-                State::Packing(_) => Vec::new(),
+                BulkBuffer::Packing(_) => Vec::new(),
             }
         };
         for (id, kind, content) in &waited {
@@ -191,16 +191,16 @@ impl Bulk {
             self.is_there(many, id).map_err(to_pack)
         };
         let mut state = lock(&many.state);
-        if let State::Waiting { objects, .. } = &mut *state {
+        if let BulkBuffer::Waiting { objects, .. } = &mut *state {
             let mut pack = self.begin_pack()?;
             let mut encoder = self.encoder();
             for (id, kind, content) in objects {
-                let entry = encoder.encode(Header::Object(*kind), content);
+                let entry = encoder.encode(EntryHeader::Object(*kind), content);
                 pack.append(id, &entry).map_err(from_pack)?;
             }
-            *state = State::Packing(Box::new(pack));
+            *state = BulkBuffer::Packing(Box::new(pack));
         }
-        let State::Packing(pack) = &mut *state else {
+        let BulkBuffer::Packing(pack) = &mut *state else {
             unreachable!("a pack was begun above");
         };
         let added = pack.append_stream(kind, size_bytes, from, &mut exists);
@@ -270,15 +270,15 @@ impl Bulk {
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner)
         {
-            State::Waiting { objects, .. } => {
+            BulkBuffer::Waiting { objects, .. } => {
                 self.store.begin_writing()?;
                 for (id, kind, content) in objects {
                     let (path, options) = (self.store.path(), self.store.options());
                     loose::write::write(path, options, &id, kind, &content)?;
                 }
             }
-            State::Packing(pack) if pack.is_empty() => {}
-            State::Packing(pack) => {
+            BulkBuffer::Packing(pack) if pack.is_empty() => {}
+            BulkBuffer::Packing(pack) => {
                 pack.finish().map_err(from_pack)?;
                 self.store.refresh()?;
             }
@@ -317,10 +317,10 @@ impl Many {
         content: &[u8],
         encoder: &mut Encoder,
     ) -> Result<(), Error> {
-        let entry = encoder.encode(Header::Object(kind), content);
+        let entry = encoder.encode(EntryHeader::Object(kind), content);
         match &mut *lock(&self.state) {
-            State::Packing(pack) => pack.append(id, &entry).map(|_| ()).map_err(from_pack),
-            State::Waiting { .. } => unreachable!("a pack that was begun stays"),
+            BulkBuffer::Packing(pack) => pack.append(id, &entry).map(|_| ()).map_err(from_pack),
+            BulkBuffer::Waiting { .. } => unreachable!("a pack that was begun stays"),
         }
     }
 }

@@ -30,11 +30,11 @@ mod turns;
 pub use bulk::{Bulk, PACKED_FROM};
 pub use error::{Error, ErrorKind};
 pub use options::Options;
-pub use pronto_config::shared::Sharing;
+pub use pronto_config::shared::SharedPermissions;
 pub use quarantine::Quarantine;
 pub use store::packing;
 pub use store::{
-    Bitmapped, Content, Ids, Inventory, LinkedPack, Location, Matches, Numbered, ObjectReader,
-    ObjectSet, Packed, Promised, Salvaged, Store,
+    Bitmapped, Inventory, LinkedPack, NumberedObjects, ObjectData, ObjectReader, ObjectSet,
+    PackLocation, PrefixMatches, PromisedObjects, Salvaged, Store, StoreIds, StoredForm,
 };
-pub use turns::{Pruning, Turn};
+pub use turns::{Pruning, WritingTurn};

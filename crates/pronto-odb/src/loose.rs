@@ -25,7 +25,7 @@ const MAX_HEADER_LEN: usize = 32;
 const MAX_RATIO: u64 = 1032;
 
 /// The header of a loose object.
-struct Start {
+struct LooseHeader {
     kind: ObjectKind,
     size_bytes: u64,
     header_len: usize,
@@ -50,12 +50,12 @@ pub(crate) fn path(objects: &Path, id: &oid) -> PathBuf {
 pub(crate) fn read(
     objects: &Path,
     id: &oid,
-    scratch: &mut Scratch,
+    scratch: &mut LooseBuffers,
     out: &mut Vec<u8>,
 ) -> Result<Option<ObjectKind>, Error> {
     match read_below(objects, id, scratch, u64::MAX, out)? {
-        Some(Content::Whole(kind)) => Ok(Some(kind)),
-        Some(Content::Large) => {
+        Some(LooseContent::Whole(kind)) => Ok(Some(kind)),
+        Some(LooseContent::Large) => {
             let error = Error::new(ErrorKind::Limit, "object is too large for memory");
             Err(error.on_object(id))
         }
@@ -64,7 +64,7 @@ pub(crate) fn read(
 }
 
 /// The result of [`read_below`].
-pub(crate) enum Content {
+pub(crate) enum LooseContent {
     /// The whole content has been read.
     Whole(ObjectKind),
     /// The object is not smaller than the bound.
@@ -79,10 +79,10 @@ pub(crate) enum Content {
 pub(crate) fn read_below(
     objects: &Path,
     id: &oid,
-    scratch: &mut Scratch,
+    scratch: &mut LooseBuffers,
     below: u64,
     out: &mut Vec<u8>,
-) -> Result<Option<Content>, Error> {
+) -> Result<Option<LooseContent>, Error> {
     let path = path(objects, id);
     let Some(file) = open(&path)? else {
         return Ok(None);
@@ -90,17 +90,17 @@ pub(crate) fn read_below(
     read_file(file, &path, &mut scratch.deflated, below)?;
     if scratch.deflated.len() as u64 >= below {
         scratch.deflated = Vec::new();
-        return Ok(Some(Content::Large));
+        return Ok(Some(LooseContent::Large));
     }
     if scratch.is_for_few()
         && let Some(kind) = few::inflate(&scratch.deflated, below, out)
     {
-        return Ok(Some(Content::Whole(kind)));
+        return Ok(Some(LooseContent::Whole(kind)));
     }
     let kind = inflate(&scratch.deflated, &mut scratch.decoder, below, out);
     scratch.decoder.reset();
     let kind = kind.map_err(|error| error.at_path(&path).on_object(id))?;
-    Ok(Some(kind.map_or(Content::Large, Content::Whole)))
+    Ok(Some(kind.map_or(LooseContent::Large, LooseContent::Whole)))
 }
 
 /// Returns the type and the size of the loose object `id`, if the object exists. Reads one page of
@@ -111,7 +111,7 @@ pub(crate) fn read_below(
 pub(crate) fn header(
     objects: &Path,
     id: &oid,
-    scratch: &mut Scratch,
+    scratch: &mut LooseBuffers,
 ) -> Result<Option<gix_object::Header>, Error> {
     let path = path(objects, id);
     let Some(file) = open(&path)? else {
@@ -210,14 +210,14 @@ impl Read for LooseReader {
 }
 
 /// Buffers and tables to read loose objects; each thread has its own.
-pub(crate) struct Scratch {
+pub(crate) struct LooseBuffers {
     decoder: Box<Decoder>,
     deflated: Vec<u8>,
     /// The number of objects that were read.
     count: usize,
 }
 
-impl Scratch {
+impl LooseBuffers {
     /// Counts a read. Returns whether the object is one of the first few and small, so that [`few`]
     /// inflates it.
     fn is_for_few(&mut self) -> bool {
@@ -226,9 +226,9 @@ impl Scratch {
     }
 }
 
-impl Default for Scratch {
+impl Default for LooseBuffers {
     fn default() -> Self {
-        Scratch {
+        LooseBuffers {
             decoder: Box::new(Decoder::new(Format::Zlib)),
             deflated: Vec::new(),
             count: 0,
@@ -416,7 +416,7 @@ fn inflate(
     Ok(Some(start.kind))
 }
 
-fn parse_start(bytes: &[u8]) -> Result<Start, Error> {
+fn parse_start(bytes: &[u8]) -> Result<LooseHeader, Error> {
     let unparsable = || {
         let message = "unable to parse header of loose object";
         Error::new(ErrorKind::Corrupt, message).at_offset(0)
@@ -445,7 +445,7 @@ fn parse_start(bytes: &[u8]) -> Result<Start, Error> {
             .and_then(|size| size.checked_add(u64::from(value)))
             .ok_or_else(unparsable)?;
     }
-    Ok(Start {
+    Ok(LooseHeader {
         kind,
         size_bytes: size,
         header_len: end + 1,

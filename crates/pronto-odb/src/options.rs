@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use pronto_config::shared::Sharing;
+use pronto_config::shared::SharedPermissions;
 use pronto_hash::Kind;
 use pronto_io::sync::SyncMethod;
-use pronto_io::view::Access;
+use pronto_io::view::ViewAccess;
 
 /// Options for opening a [`Store`](crate::Store). The defaults are those of Git.
 #[derive(Clone, Debug)]
@@ -19,7 +19,7 @@ pub struct Options {
     /// The largest size of the cache of delta bases in bytes (`core.deltaBaseCacheLimit`).
     pub delta_base_cache_bytes: usize,
     /// The method to access files: mapping or reading.
-    pub access: Access,
+    pub access: ViewAccess,
     /// Whether multi-pack-indexes are used (`core.multiPackIndex`).
     pub multi_pack_index: bool,
     /// The zlib level of loose objects, 0 to 9 (`core.looseCompression`).
@@ -28,7 +28,7 @@ pub struct Options {
     /// `core.fsyncMethod`).
     pub fsync_loose: SyncMethod,
     /// The permissions of written files (`core.sharedRepository`).
-    pub sharing: Sharing,
+    pub sharing: SharedPermissions,
 }
 
 impl Default for Options {
@@ -37,11 +37,11 @@ impl Default for Options {
             kind: Kind::Sha1,
             alternates: Vec::new(),
             delta_base_cache_bytes: 96 << 20,
-            access: Access::Auto,
+            access: ViewAccess::Auto,
             multi_pack_index: true,
             loose_compression: 1,
             fsync_loose: SyncMethod::No,
-            sharing: Sharing::Umask,
+            sharing: SharedPermissions::Umask,
         }
     }
 }

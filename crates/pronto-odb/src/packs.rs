@@ -7,9 +7,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
 use pronto_hash::Kind;
-use pronto_io::view::Access;
-use pronto_pack::idx::{Index, IndexPosition};
-use pronto_pack::pack::{Pack, PackOffset, PackOrder, PackPosition};
+use pronto_io::view::ViewAccess;
+use pronto_pack::idx::{IndexPosition, PackIndex};
+use pronto_pack::pack::{PackOffset, PackOrder, PackPosition, PackReader};
 use pronto_pack::rev::ReverseIndex;
 
 use crate::error::{Error, from_pack, is_gone};
@@ -20,11 +20,11 @@ use crate::error::{Error, from_pack, is_gone};
 pub(crate) struct PackFile {
     /// The number of the pack, unique within the store for the lifetime of the store.
     pub(crate) number: u32,
-    pub(crate) listed: Listed,
+    pub(crate) listed: PackListing,
     kind: Kind,
-    access: Access,
-    index: OnceLock<Arc<Index>>,
-    pack: OnceLock<Arc<Pack>>,
+    access: ViewAccess,
+    index: OnceLock<Arc<PackIndex>>,
+    pack: OnceLock<Arc<PackReader>>,
     order: OnceLock<PackOrder>,
     /// The `.rev` file, if it exists and belongs to the pack.
     reverse: OnceLock<Option<ReverseIndex>>,
@@ -33,7 +33,7 @@ pub(crate) struct PackFile {
 
 /// A pack in a directory listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Listed {
+pub(crate) struct PackListing {
     /// The path of the `.idx` file.
     pub(crate) index_path: PathBuf,
     /// The inode number of the `.idx` file, which changes if the file is replaced.
@@ -50,7 +50,7 @@ pub(crate) struct Listed {
 }
 
 impl PackFile {
-    pub(crate) fn new(number: u32, listed: Listed, kind: Kind, access: Access) -> Self {
+    pub(crate) fn new(number: u32, listed: PackListing, kind: Kind, access: ViewAccess) -> Self {
         PackFile {
             number,
             listed,
@@ -93,7 +93,7 @@ impl PackFile {
     /// Fails if the index cannot be opened. If the file is gone, the pack [has
     /// vanished](Self::has_vanished).
     #[inline]
-    pub(crate) fn index(&self) -> Result<&Arc<Index>, Error> {
+    pub(crate) fn index(&self) -> Result<&Arc<PackIndex>, Error> {
         match self.index.get() {
             Some(index) => Ok(index),
             None => self.open_index(),
@@ -106,7 +106,7 @@ impl PackFile {
     /// Fails as [`index`](Self::index) does, and with `ErrorKind::Corrupt` if the pack and its
     /// index do not belong together.
     #[inline]
-    pub(crate) fn pack(&self) -> Result<&Arc<Pack>, Error> {
+    pub(crate) fn pack(&self) -> Result<&Arc<PackReader>, Error> {
         match self.pack.get() {
             Some(pack) => Ok(pack),
             None => self.open_pack(),
@@ -193,15 +193,15 @@ impl PackFile {
     }
 
     #[cold]
-    fn open_index(&self) -> Result<&Arc<Index>, Error> {
-        let opened = Index::open(&self.listed.index_path, self.kind, self.access);
+    fn open_index(&self) -> Result<&Arc<PackIndex>, Error> {
+        let opened = PackIndex::open(&self.listed.index_path, self.kind, self.access);
         let index = opened.map_err(|error| self.failed(error))?;
         Ok(self.index.get_or_init(|| Arc::new(index)))
     }
 
     #[cold]
-    fn open_pack(&self) -> Result<&Arc<Pack>, Error> {
-        let opened = Pack::open(self.pack_path(), self.kind, self.access);
+    fn open_pack(&self) -> Result<&Arc<PackReader>, Error> {
+        let opened = PackReader::open(self.pack_path(), self.kind, self.access);
         let pack = opened.map_err(|error| self.failed(error))?;
         let index = self.index()?;
         pack.check_index(index)

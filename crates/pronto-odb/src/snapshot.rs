@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, SystemTime};
 
 use pronto_io::error::IoContext as _;
-use pronto_io::view::View;
+use pronto_io::view::FileView;
 use pronto_pack::midx::MultiIndex;
 
 use crate::error::{Error, ErrorKind, from_pack, is_gone};
 use crate::options::Options;
-use crate::packs::{Listed, PackFile, beside};
+use crate::packs::{PackFile, PackListing, beside};
 
 /// The time before a listing within which a change of a directory is not reliable: because of the
 /// granularity of clocks, a later change may leave the same modification time.
@@ -25,7 +25,7 @@ const COARSE_TICK: Duration = Duration::from_secs(3);
 
 /// The packs of all directories of a store at some moment.
 #[derive(Debug, Default)]
-pub(crate) struct Snapshot {
+pub(crate) struct PackSnapshot {
     /// The number of earlier listings; zero for a snapshot before the first listing.
     pub(crate) generation: u64,
     pub(crate) multi: Vec<Multi>,
@@ -35,7 +35,7 @@ pub(crate) struct Snapshot {
     pub(crate) covered: Vec<Arc<PackFile>>,
     /// All packs, sorted by their numbers.
     numbered: Vec<Arc<PackFile>>,
-    stamps: Vec<Stamp>,
+    stamps: Vec<DirectoryStamp>,
     /// The position in `single` of the pack in which an object was found last.
     pub(crate) last_hit: AtomicUsize,
     /// Errors of files that are not necessary to find objects.
@@ -52,13 +52,13 @@ pub(crate) struct Multi {
 
 /// The modification time of a `pack` directory, and whether another change would be detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
+struct DirectoryStamp {
     modified: Option<(i64, i64)>,
     inode: u64,
     settled: bool,
 }
 
-impl Snapshot {
+impl PackSnapshot {
     pub(crate) fn all_packs(&self) -> impl Iterator<Item = &Arc<PackFile>> {
         self.single.iter().chain(&self.covered)
     }
@@ -92,11 +92,11 @@ impl Snapshot {
     }
 
     /// Returns whether both snapshots have the same packs and multi-pack-indexes.
-    pub(crate) fn equals(&self, other: &Snapshot) -> bool {
-        let numbers = |snapshot: &Snapshot| -> Vec<u32> {
+    pub(crate) fn equals(&self, other: &PackSnapshot) -> bool {
+        let numbers = |snapshot: &PackSnapshot| -> Vec<u32> {
             snapshot.all_packs().map(|pack| pack.number).collect()
         };
-        let identities = |snapshot: &Snapshot| -> Vec<_> {
+        let identities = |snapshot: &PackSnapshot| -> Vec<_> {
             let multi = snapshot.multi.iter();
             multi.map(|multi| multi.index.view().identity()).collect()
         };
@@ -110,14 +110,14 @@ impl Snapshot {
     /// # Errors
     /// Fails with `ErrorKind::Io` if a directory exists and cannot be listed.
     pub(crate) fn list(
-        before: &Snapshot,
+        before: &PackSnapshot,
         directories: &[impl AsRef<Path>],
         options: &Options,
         numbers: &AtomicU32,
-    ) -> Result<Snapshot, Error> {
-        let mut snapshot = Snapshot {
+    ) -> Result<PackSnapshot, Error> {
+        let mut snapshot = PackSnapshot {
             generation: before.generation + 1,
-            ..Snapshot::default()
+            ..PackSnapshot::default()
         };
         let mut known: HashMap<&Path, &Arc<PackFile>> = before
             .all_packs()
@@ -129,7 +129,7 @@ impl Snapshot {
             // The stamp is taken before the listing, so that a change during the listing is
             // detected.
             snapshot.stamps.push(stamp_of(&pack_directory));
-            let listing = Listing::read(&pack_directory)?;
+            let listing = PackDirectory::read(&pack_directory)?;
             let multis = listing.multis;
             let packs = listing.packs.into_iter().map(|listed| {
                 match known.remove(listed.index_path.as_path()) {
@@ -158,7 +158,7 @@ impl Snapshot {
     /// causes a warning instead of an error.
     fn add_multis(
         &mut self,
-        before: &Snapshot,
+        before: &PackSnapshot,
         directory: &Path,
         multis: MultiPackIndexes,
         packs: &mut Vec<Arc<PackFile>>,
@@ -193,7 +193,7 @@ impl Snapshot {
     /// the file exists.
     fn add_multi(
         &mut self,
-        before: &Snapshot,
+        before: &PackSnapshot,
         path: &Path,
         packs: &mut Vec<Arc<PackFile>>,
         options: &Options,
@@ -225,22 +225,22 @@ impl Snapshot {
     }
 }
 
-impl Listed {
+impl PackListing {
     /// Returns whether both have the same files. The modification time is ignored: Git updates it
     /// to protect packs from being pruned.
-    fn same_file(&self, other: &Listed) -> bool {
-        let marks = |listed: &Listed| (listed.promisor, listed.kept, listed.cruft);
+    fn same_file(&self, other: &PackListing) -> bool {
+        let marks = |listed: &PackListing| (listed.promisor, listed.kept, listed.cruft);
         self.inode == other.inode && marks(self) == marks(other)
     }
 }
 
 /// Returns the multi-pack-index at the path, and shares the opened one if the file has not changed.
 fn open_multi(
-    before: &Snapshot,
+    before: &PackSnapshot,
     path: &Path,
     options: &Options,
 ) -> Result<Arc<MultiIndex>, pronto_pack::Error> {
-    let view = View::open(path, options.access).context(
+    let view = FileView::open(path, options.access).context(
         pronto_pack::ErrorKind::Io,
         "cannot open",
         path,
@@ -264,8 +264,8 @@ fn sort(packs: &mut [Arc<PackFile>]) {
 }
 
 #[derive(Default)]
-struct Listing {
-    packs: Vec<Listed>,
+struct PackDirectory {
+    packs: Vec<PackListing>,
     multis: MultiPackIndexes,
 }
 
@@ -276,14 +276,14 @@ struct MultiPackIndexes {
     chain: bool,
 }
 
-impl Listing {
+impl PackDirectory {
     /// Reads a directory. Only a pack with its index counts. The modification times of packs are
     /// read only if there are several packs.
-    fn read(directory: &Path) -> Result<Listing, Error> {
+    fn read(directory: &Path) -> Result<PackDirectory, Error> {
         let entries = match std::fs::read_dir(directory) {
             Ok(entries) => entries,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Ok(Listing::default());
+                return Ok(PackDirectory::default());
             }
             Err(error) => {
                 return Err(error).context(ErrorKind::Io, "cannot list", directory);
@@ -294,11 +294,11 @@ impl Listing {
             let entry = entry.context(ErrorKind::Io, "cannot list", directory)?;
             inodes.insert(directory.join(entry.file_name()), entry.ino());
         }
-        let mut packs: Vec<Listed> = inodes
+        let mut packs: Vec<PackListing> = inodes
             .iter()
             .filter(|(path, _)| path.extension().is_some_and(|extension| extension == "idx"))
             .filter(|(path, _)| inodes.contains_key(&beside(path, "pack")))
-            .map(|(path, inode)| Listed {
+            .map(|(path, inode)| PackListing {
                 index_path: path.clone(),
                 inode: *inode,
                 promisor: inodes.contains_key(&beside(path, "promisor")),
@@ -317,7 +317,7 @@ impl Listing {
             let newest_first = b.modified.cmp(&a.modified);
             newest_first.then_with(|| a.index_path.cmp(&b.index_path))
         });
-        Ok(Listing {
+        Ok(PackDirectory {
             multis: MultiPackIndexes {
                 single: inodes.contains_key(&directory.join("multi-pack-index")),
                 chain: inodes.contains_key(&directory.join("multi-pack-index.d")),
@@ -327,10 +327,10 @@ impl Listing {
     }
 }
 
-fn stamp_of(directory: &Path) -> Stamp {
+fn stamp_of(directory: &Path) -> DirectoryStamp {
     let Ok(metadata) = directory.metadata() else {
         // A directory that does not exist is detected when it is created.
-        return Stamp {
+        return DirectoryStamp {
             modified: None,
             inode: 0,
             settled: true,
@@ -344,7 +344,7 @@ fn stamp_of(directory: &Path) -> Stamp {
         .modified()
         .ok()
         .and_then(|modified| SystemTime::now().duration_since(modified).ok());
-    Stamp {
+    DirectoryStamp {
         modified: Some((metadata.mtime(), metadata.mtime_nsec())),
         inode: metadata.ino(),
         settled: age.is_some_and(|age| age > tick),

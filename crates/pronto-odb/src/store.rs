@@ -25,21 +25,21 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use arc_swap::ArcSwap;
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{Kind, ObjectId, oid};
-use pronto_pack::pack::{BaseCache, Bases, Decoder, PackOffset};
+use pronto_pack::pack::{BaseCache, BaseSources, Decoder, PackOffset};
 
 pub use batch::Inventory;
 pub use bitmapped::Bitmapped;
-pub use details::{Content, ObjectReader, Packed};
-pub use enumerate::{Ids, Matches};
+pub use details::{ObjectData, ObjectReader, StoredForm};
+pub use enumerate::{PrefixMatches, StoreIds};
 pub use links::LinkedPack;
-pub use numbered::{Numbered, ObjectSet};
-pub use promised::Promised;
+pub use numbered::{NumberedObjects, ObjectSet};
+pub use promised::PromisedObjects;
 pub use salvage::Salvaged;
 
 use crate::error::{Error, ErrorKind, from_pack};
 use crate::options::Options;
 use crate::packs::PackFile;
-use crate::snapshot::Snapshot;
+use crate::snapshot::PackSnapshot;
 use crate::turns::Writing;
 use crate::{alternates, loose};
 
@@ -59,17 +59,17 @@ const CHAINS: usize = 16;
 /// directories of packs have changed, the packs are listed again and the search is repeated.
 #[derive(Clone, Debug)]
 pub struct Store {
-    inner: Arc<Inner>,
+    inner: Arc<StoreState>,
     replacements: Option<Arc<HashMap<ObjectId, ObjectId>>>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct StoreState {
     options: Options,
     /// The object directories, the store's own directory first.
     directories: Vec<PathBuf>,
     warnings: Vec<Error>,
-    snapshot: ArcSwap<Snapshot>,
+    snapshot: ArcSwap<PackSnapshot>,
     /// A lock for the thread that lists packs.
     listing: Mutex<()>,
     pack_numbers: AtomicU32,
@@ -79,12 +79,12 @@ struct Inner {
     listed_in: AtomicU32,
     /// Locks for threads that build large objects, selected by the offset of the chain of deltas.
     chains: [Mutex<()>; CHAINS],
-    promised: OnceLock<Box<dyn Promised>>,
+    promised: OnceLock<Box<dyn PromisedObjects>>,
 }
 
 /// The position of an object in a pack. Reading objects in this order is fastest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Location {
+pub struct PackLocation {
     /// The number of the pack, unique within the store for the lifetime of the store.
     pub pack: u32,
     /// The start of the entry in the pack.
@@ -92,14 +92,14 @@ pub struct Location {
 }
 
 thread_local! {
-    static SCRATCH: RefCell<Scratch> = RefCell::default();
+    static SCRATCH: RefCell<ReadBuffers> = RefCell::default();
 }
 
 /// Buffers with which a thread reads objects.
 #[derive(Default)]
-struct Scratch {
+struct ReadBuffers {
     decoder: Decoder,
-    loose: loose::Scratch,
+    loose: loose::LooseBuffers,
 }
 
 impl Store {
@@ -122,7 +122,7 @@ impl Store {
     ) -> Result<Store, Error> {
         let found = alternates::resolve(objects, &options.alternates)?;
         Ok(Store {
-            inner: Arc::new(Inner {
+            inner: Arc::new(StoreState {
                 bases: Arc::new(BaseCache::new(options.delta_base_cache_bytes)),
                 options,
                 writing,
@@ -283,7 +283,7 @@ impl Store {
     /// Fails as [`find`](Self::find) does.
     pub fn header_at(
         &self,
-        location: Location,
+        location: PackLocation,
         id: &oid,
     ) -> Result<Option<gix_object::Header>, Error> {
         if self.replacements.is_none() {
@@ -325,11 +325,11 @@ impl Store {
 
     /// Returns the position of `id` in a pack; `None` if the object is loose or missing. Does not
     /// list packs again. Ignores replacements.
-    pub fn position(&self, id: &oid) -> Option<Location> {
+    pub fn position(&self, id: &oid) -> Option<PackLocation> {
         let snapshot = self.snapshot().ok()?;
         let mut failure = None;
         lookup::in_packs(&snapshot, id, &mut failure, &mut |pack, offset| {
-            Ok(Location {
+            Ok(PackLocation {
                 pack: pack.number,
                 offset,
             })
@@ -343,7 +343,7 @@ impl Store {
     /// Fails as [`find`](Self::find) does.
     pub fn find_at(
         &self,
-        location: Location,
+        location: PackLocation,
         id: &oid,
         out: &mut Vec<u8>,
     ) -> Result<Option<ObjectKind>, Error> {
@@ -425,19 +425,19 @@ impl Store {
     }
 
     /// Returns the list of packs. Lists the packs on first use.
-    fn snapshot(&self) -> Result<arc_swap::Guard<Arc<Snapshot>>, Error> {
+    fn snapshot(&self) -> Result<arc_swap::Guard<Arc<PackSnapshot>>, Error> {
         let snapshot = self.inner.snapshot.load();
         if snapshot.generation > 0 {
             return Ok(snapshot);
         }
         drop(snapshot);
-        self.newer_than(&Snapshot::default())?;
+        self.newer_than(&PackSnapshot::default())?;
         Ok(self.inner.snapshot.load())
     }
 
     /// Returns a snapshot whose packs differ from those of `seen`; `None` if nothing has changed.
     #[cold]
-    fn newer_than(&self, seen: &Snapshot) -> Result<Option<Arc<Snapshot>>, Error> {
+    fn newer_than(&self, seen: &PackSnapshot) -> Result<Option<Arc<PackSnapshot>>, Error> {
         let _listing = self
             .inner
             .listing
@@ -451,7 +451,7 @@ impl Store {
         if !current.may_be_outdated(&self.inner.directories) {
             return Ok(None);
         }
-        let new = Arc::new(Snapshot::list(
+        let new = Arc::new(PackSnapshot::list(
             &current,
             &self.inner.directories,
             &self.inner.options,
@@ -468,17 +468,17 @@ impl Store {
     }
 }
 
-fn with_scratch<T>(read: impl FnOnce(&mut Scratch) -> T) -> T {
+fn with_scratch<T>(read: impl FnOnce(&mut ReadBuffers) -> T) -> T {
     SCRATCH.with(|scratch| match scratch.try_borrow_mut() {
         Ok(mut scratch) => read(&mut scratch),
         // The buffers are in use only if reading calls itself, which does not happen.
-        Err(_) => read(&mut Scratch::default()),
+        Err(_) => read(&mut ReadBuffers::default()),
     })
 }
 
-fn with_bases<T>(cache: &BaseCache, pack: &PackFile, read: impl FnOnce(Bases<'_>) -> T) -> T {
+fn with_bases<T>(cache: &BaseCache, pack: &PackFile, read: impl FnOnce(BaseSources<'_>) -> T) -> T {
     let find = |id: &oid| base_by_id(pack, id);
-    read(Bases { cache, find: &find })
+    read(BaseSources { cache, find: &find })
 }
 
 /// Returns the position in `pack` of a base that is named by its object id.

@@ -11,7 +11,7 @@ use crate::store::{Inventory, Store};
 
 /// Answers the queries of the indexer from listings, so that queries cost no system call for each
 /// object.
-impl pronto_pack::indexer::Existing for Inventory {
+impl pronto_pack::indexer::ExistingObjects for Inventory {
     fn contains_batch(
         &self,
         ids: &[ObjectId],
@@ -33,7 +33,7 @@ impl pronto_pack::indexer::Existing for Inventory {
 }
 
 /// Answers the queries of the indexer for a few objects. Each query uses the current state.
-impl pronto_pack::indexer::Existing for Store {
+impl pronto_pack::indexer::ExistingObjects for Store {
     fn contains_batch(
         &self,
         ids: &[ObjectId],

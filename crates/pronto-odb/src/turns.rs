@@ -41,26 +41,26 @@ pub(crate) struct Writing {
     objects: PathBuf,
     /// The number of the current turn of writing; zero between turns.
     turn: AtomicU32,
-    state: Mutex<State>,
+    state: Mutex<TurnState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct TurnState {
     /// The locked directory; `None` between turns, and on file systems without advisory locks.
     held: Option<File>,
     turns: u32,
-    /// The number of live [`Turn`]s.
+    /// The number of live [`WritingTurn`]s.
     counted: usize,
 }
 
-/// A turn of writing, which ends when the last `Turn` of the store is dropped.
+/// A turn of writing, which ends when the last `WritingTurn` of the store is dropped.
 #[derive(Debug)]
 #[must_use = "objects may be pruned when it is dropped"]
-pub struct Turn {
+pub struct WritingTurn {
     writing: Arc<Writing>,
 }
 
-impl Drop for Turn {
+impl Drop for WritingTurn {
     fn drop(&mut self) {
         let state = self.writing.state.lock();
         let mut state = state.unwrap_or_else(PoisonError::into_inner);
@@ -109,9 +109,9 @@ impl Writing {
         if let Some(objects) = directory(&self.objects) {
             let shared = FlockOperation::NonBlockingLockShared;
             match wait_for(&objects, shared, FOR_PRUNER) {
-                Taken::Yes => state.held = Some(objects),
-                Taken::Never => {}
-                Taken::No => {
+                LockAttempt::Yes => state.held = Some(objects),
+                LockAttempt::Never => {}
+                LockAttempt::No => {
                     let message = "another process is pruning objects and does not end";
                     return Err(Error::new(ErrorKind::Io, message).at_path(&self.objects));
                 }
@@ -135,11 +135,11 @@ impl Writing {
         state.held = None;
     }
 
-    /// Registers one more [`Turn`].
-    pub(crate) fn count_turn(self: &Arc<Self>) -> Turn {
+    /// Registers one more [`WritingTurn`].
+    pub(crate) fn count_turn(self: &Arc<Self>) -> WritingTurn {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.counted += 1;
-        Turn {
+        WritingTurn {
             writing: Arc::clone(self),
         }
     }
@@ -193,7 +193,7 @@ fn try_to_prune(objects: &Path) -> Option<Option<File>> {
     let exclusive = FlockOperation::NonBlockingLockExclusive;
     let gate = directory(&objects.join("pack"));
     if let Some(gate) = &gate
-        && wait_for(gate, exclusive, FOR_WRITERS) == Taken::No
+        && wait_for(gate, exclusive, FOR_WRITERS) == LockAttempt::No
     {
         return None;
     }
@@ -201,9 +201,9 @@ fn try_to_prune(objects: &Path) -> Option<Option<File>> {
         return Some(None);
     };
     match wait_for(&held, exclusive, FOR_WRITERS) {
-        Taken::Yes => Some(Some(held)),
-        Taken::Never => Some(None),
-        Taken::No => None,
+        LockAttempt::Yes => Some(Some(held)),
+        LockAttempt::Never => Some(None),
+        LockAttempt::No => None,
     }
 }
 
@@ -223,7 +223,7 @@ pub(crate) fn is_in_use(path: &Path) -> bool {
 
 /// The result of an attempt to take a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Taken {
+enum LockAttempt {
     Yes,
     /// Other processes hold the lock.
     No,
@@ -232,17 +232,17 @@ enum Taken {
 }
 
 /// Retries to take the lock for `patience`. A blocking call is not used, because it has no timeout.
-fn wait_for(directory: &File, how: FlockOperation, patience: Duration) -> Taken {
+fn wait_for(directory: &File, how: FlockOperation, patience: Duration) -> LockAttempt {
     let mut since = None;
     let mut pause = SHORTEST_PAUSE;
     loop {
         match rustix::fs::flock(directory, how) {
-            Ok(()) => return Taken::Yes,
+            Ok(()) => return LockAttempt::Yes,
             Err(Errno::WOULDBLOCK | Errno::INTR) => {}
-            Err(_) => return Taken::Never,
+            Err(_) => return LockAttempt::Never,
         }
         if since.get_or_insert_with(Instant::now).elapsed() >= patience {
-            return Taken::No;
+            return LockAttempt::No;
         }
         std::thread::sleep(varied(pause));
         pause = (pause * 2).min(LONGEST_PAUSE);

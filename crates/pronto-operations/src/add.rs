@@ -18,23 +18,23 @@ use pronto_worktree::filter::{self, SafeCrlf};
 use pronto_worktree::ignore::Patterns;
 use pronto_worktree::pathspec::Pathspec;
 use pronto_worktree::sparse::Sparse;
-use pronto_worktree::status::{Change, Job, Outcome, Unconverted, Untracked, walk};
+use pronto_worktree::status::{FileChange, Outcome, StatusJob, Unconverted, Untracked, walk};
 
 use crate::errors::from_worktree;
 use crate::session::WorktreeSession;
-use crate::status::{Heads, ignore_patterns, read_ignore_file, walk_options};
+use crate::status::{SubmoduleHeads, ignore_patterns, read_ignore_file, walk_options};
 use crate::support::{self, Operation};
 use crate::{Error, ErrorKind, PartialFailure, Repository, Result, attributes};
 
-pub use failure::Failure;
-pub(crate) use failure::Stop;
-pub(crate) use hash::{Hashed, Hasher, Target};
+pub use failure::StagingFailure;
+pub(crate) use failure::StagingStop;
+pub(crate) use hash::{Hashed, Hasher, StagedPath};
 pub(crate) use paths::is_beyond_link;
-pub(crate) use stage::Stage;
+pub(crate) use stage::StagedIndex;
 
 /// The files that are examined for changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Selection {
+pub enum AddSelection {
     /// Tracked and untracked files (`--all`, or paths alone).
     #[default]
     All,
@@ -51,7 +51,7 @@ pub struct Options {
     /// The paths to stage.
     pub pathspec: Pathspec,
     /// The files to examine (`--all`, `--update`, `--renormalize`).
-    pub selection: Selection,
+    pub selection: AddSelection,
     /// Leave removed files in the index (`--ignore-removal`).
     pub ignore_removal: bool,
     /// Whether ignored files are added, too.
@@ -81,9 +81,9 @@ pub enum Event {
     /// A file was removed from the index, or would be.
     Removed(BString),
     /// The conversion of a file had a problem.
-    Conversion(filter::Warning),
+    Conversion(filter::FilterWarning),
     /// A file was not staged.
-    Failure(Failure),
+    Failure(StagingFailure),
     /// A path could not be examined. The path of a directory is empty or ends with a slash.
     Unexamined(BString, io::Error),
     /// This pathspec matches no tracked file.
@@ -155,15 +155,15 @@ pub fn add(
     let is_near = |directory: &BStr| {
         let directory = directory.strip_suffix(b"/").unwrap_or(directory);
         let relation = pathspec.directory(directory.as_bstr());
-        options.sparse || relation != pronto_worktree::pathspec::Directory::Outside
+        options.sparse || relation != pronto_worktree::pathspec::DirectoryRelation::Outside
     };
     let never = (pathspec.is_empty() || names_all)
         && !options.sparse
-        && options.selection != Selection::Renormalize;
+        && options.selection != AddSelection::Renormalize;
     let read = || repository.index_near(&mut |directory| !never && is_near(directory));
     let (prepared, lock) = WorktreeSession::with_index(repository, read)?;
     let lock = lock?;
-    let mut work = Work {
+    let mut work = AddRun {
         repository,
         options,
         prepared: &prepared,
@@ -180,7 +180,7 @@ pub fn add(
     let Some(plan) = work.plan(watch)? else {
         return work.report.into_result();
     };
-    let mut stage = Stage::new(&prepared, repository, options)?;
+    let mut stage = StagedIndex::new(&prepared, repository, options)?;
     work.carry_out(plan, &mut stage, watch)?;
     let report = work.report;
     let edit = stage.into_edit()?;
@@ -194,9 +194,9 @@ pub fn add(
 
 /// The paths to stage, in order.
 #[derive(Debug, Default)]
-struct Plan {
+struct AddPlan {
     /// Tracked files.
-    tracked: Vec<Step>,
+    tracked: Vec<AddChange>,
     /// The requested paths that are ignored.
     ignored: Vec<BString>,
     /// New files.
@@ -204,13 +204,13 @@ struct Plan {
 }
 
 #[derive(Debug)]
-enum Step {
+enum AddChange {
     Remove(BString),
     Add(BString),
 }
 
 /// The state of one call of [`add`](add()).
-struct Work<'a> {
+struct AddRun<'a> {
     repository: &'a Repository,
     options: &'a Options,
     prepared: &'a WorktreeSession<'a>,
@@ -220,7 +220,7 @@ struct Work<'a> {
     report: Report,
 }
 
-impl Work<'_> {
+impl AddRun<'_> {
     fn index(&self) -> &Index {
         &self.prepared.index
     }
@@ -232,17 +232,17 @@ impl Work<'_> {
     }
 
     /// Collects the changes; `None` if they are refused.
-    fn plan(&mut self, watch: &Watch<'_>) -> Result<Option<Plan>> {
+    fn plan(&mut self, watch: &Watch<'_>) -> Result<Option<AddPlan>> {
         if let Some(error) = self.misplaced() {
             self.report.fatal = Some(error);
             return Ok(None);
         }
         let mut outcome = match self.options.selection {
-            Selection::Renormalize => Outcome::default(),
+            AddSelection::Renormalize => Outcome::default(),
             _ => self.walk(watch)?,
         };
         let mut ignored = match self.options.selection {
-            Selection::All if !self.options.force => self.ignored()?,
+            AddSelection::All if !self.options.force => self.ignored()?,
             _ => Vec::new(),
         };
         if let Some(error) = self.unmatched(&outcome, &mut ignored) {
@@ -253,9 +253,9 @@ impl Work<'_> {
             let unexamined = Event::Unexamined(problem.path, problem.error);
             self.report.events.push(unexamined);
         }
-        Ok(Some(Plan {
+        Ok(Some(AddPlan {
             tracked: match self.options.selection {
-                Selection::Renormalize => self.all_tracked(),
+                AddSelection::Renormalize => self.all_tracked(),
                 _ => self.changed(&outcome),
             },
             ignored,
@@ -273,10 +273,10 @@ impl Work<'_> {
         let mut walk_options = walk_options(self.repository)?;
         walk_options.compare_content = false;
         walk_options.untracked = match self.options.selection {
-            Selection::All => Untracked::All,
+            AddSelection::All => Untracked::All,
             _ => Untracked::No,
         };
-        let outcome = walk(&Job {
+        let outcome = walk(&StatusJob {
             work_tree: self.repository.require_work_tree()?,
             git_dir: self.repository.git_dir(),
             index,
@@ -284,7 +284,7 @@ impl Work<'_> {
             patterns: &self.patterns,
             ignore_files: (!self.options.force).then_some(&read),
             conversion: &Unconverted,
-            submodules: &Heads {
+            submodules: &SubmoduleHeads {
                 repository: self.repository,
                 refuses_broken: true,
             },
@@ -299,7 +299,7 @@ impl Work<'_> {
         Ok(outcome)
     }
 
-    fn changed(&self, outcome: &Outcome) -> Vec<Step> {
+    fn changed(&self, outcome: &Outcome) -> Vec<AddChange> {
         let mut steps = Vec::new();
         for changed in &outcome.changed {
             let path = self.index().path(changed.position);
@@ -307,36 +307,41 @@ impl Work<'_> {
                 continue;
             }
             let gone = match changed.change {
-                Some(change) => change == Change::Deleted,
+                Some(change) => change == FileChange::Deleted,
                 None => changed.mode == 0 && !self.options.ignore_removal,
             };
             if !gone {
-                steps.push(Step::Add(path.to_owned()));
+                steps.push(AddChange::Add(path.to_owned()));
             } else if !self.options.ignore_removal {
-                steps.push(Step::Remove(path.to_owned()));
+                steps.push(AddChange::Remove(path.to_owned()));
             }
         }
         steps
     }
 
     /// Hashes the files of the plan, and enters the results into the new index.
-    fn carry_out(&mut self, plan: Plan, stage: &mut Stage<'_>, watch: &Watch<'_>) -> Result<()> {
+    fn carry_out(
+        &mut self,
+        plan: AddPlan,
+        stage: &mut StagedIndex<'_>,
+        watch: &Watch<'_>,
+    ) -> Result<()> {
         let (outside, untracked): (Vec<_>, Vec<_>) = (plan.untracked.into_iter())
             .partition(|path| self.sparse.is_some() && self.is_outside(path.as_bstr()));
         let tracked = plan.tracked.iter().filter_map(|step| match step {
-            Step::Add(path) => Some(Target::new(path.as_bstr())),
-            Step::Remove(_) => None,
+            AddChange::Add(path) => Some(StagedPath::new(path.as_bstr())),
+            AddChange::Remove(_) => None,
         });
-        let new = untracked.iter().map(|path| Target::new(path.as_bstr()));
-        let targets: Vec<Target<'_>> = tracked.chain(new).collect();
+        let new = untracked.iter().map(|path| StagedPath::new(path.as_bstr()));
+        let targets: Vec<StagedPath<'_>> = tracked.chain(new).collect();
         let hashed = self.hash(&targets, watch)?;
         let mut hashed = hashed.into_iter();
         let report = &mut self.report;
         let may_fail = self.options.ignore_errors;
         for step in &plan.tracked {
             match step {
-                Step::Remove(path) => stage.remove(path.as_bstr(), report),
-                Step::Add(path) => {
+                AddChange::Remove(path) => stage.remove(path.as_bstr(), report),
+                AddChange::Add(path) => {
                     if !stage.add(path.as_bstr(), hashed.next(), report) && !may_fail {
                         report.refuse("updating files failed");
                         return Ok(());
@@ -347,7 +352,7 @@ impl Work<'_> {
                 return Ok(());
             }
         }
-        if self.options.selection == Selection::Tracked && !may_fail {
+        if self.options.selection == AddSelection::Tracked && !may_fail {
             self.refuse_untracked();
         }
         let report = &mut self.report;
@@ -382,9 +387,9 @@ impl Work<'_> {
         Ok(())
     }
 
-    fn hash(&self, targets: &[Target<'_>], watch: &Watch<'_>) -> Result<Vec<Hashed>> {
+    fn hash(&self, targets: &[StagedPath<'_>], watch: &Watch<'_>) -> Result<Vec<Hashed>> {
         let (prepared, index) = (self.prepared, self.index());
-        let is_quiet = self.options.dry_run || self.options.selection == Selection::Renormalize;
+        let is_quiet = self.options.dry_run || self.options.selection == AddSelection::Renormalize;
         let mut settings = self.repository.filter_settings()?;
         if is_quiet {
             settings.safe_crlf = SafeCrlf::Ignore;
@@ -398,7 +403,7 @@ impl Work<'_> {
             prepared,
             attributes: attributes.clone(),
             settings: std::sync::Arc::new(settings),
-            renormalize: self.options.selection == Selection::Renormalize,
+            renormalize: self.options.selection == AddSelection::Renormalize,
             intent_to_add: self.options.intent_to_add,
             writes: !self.options.dry_run,
             stops: !self.options.ignore_errors,
@@ -409,7 +414,7 @@ impl Work<'_> {
         hashed
     }
 
-    fn change_mode(&mut self, executable: bool, stage: &mut Stage<'_>) {
+    fn change_mode(&mut self, executable: bool, stage: &mut StagedIndex<'_>) {
         for path in stage.matching(&self.options.pathspec) {
             if !self.options.sparse && (self.is_outside(path.as_bstr()) || stage.skips(&path)) {
                 continue;

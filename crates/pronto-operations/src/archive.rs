@@ -26,20 +26,20 @@ use flate2::{Compression, GzBuilder};
 use gix_object::Kind;
 use pronto_hash::ObjectId;
 use pronto_io::watch::Watch;
-use pronto_worktree::filter::{Conversion, Settings};
+use pronto_worktree::filter::{PathConversion, Settings};
 
 use crate::errors::from_worktree;
 use crate::remote::Exact;
 use crate::support::{self, Operation};
 use crate::{Error, ErrorKind, Repository, Result};
 
-pub use arguments::{Added, Arguments, ArgumentsError, USAGE};
-use contents::{Body, Contents, Limits};
+pub use arguments::{AddedFile, ArchiveArguments, ArgumentsError, USAGE};
+use contents::{ContentConverter, ContentLimits, EntryBody};
 use formats::Method;
-pub use formats::{Format, Formats};
-use listing::Listing;
-use program::Program;
-pub(crate) use subject::Subject;
+pub use formats::{ArchiveFormat, Formats};
+use listing::ArchiveListing;
+use program::FilterProgram;
+pub(crate) use subject::ArchivedObject;
 use substitute::Substitution;
 use tar::Tar;
 use zip::Zip;
@@ -101,8 +101,8 @@ impl ExtraFile {
 #[non_exhaustive]
 pub struct Options {
     /// The format (`--format`).
-    pub format: Format,
-    /// The compression level (`-0` to `-9`), see [`Format::check_level`].
+    pub format: ArchiveFormat,
+    /// The compression level (`-0` to `-9`), see [`ArchiveFormat::check_level`].
     pub level: Option<u32>,
     /// The text before each path of the tree (`--prefix`).
     pub prefix: BString,
@@ -134,11 +134,11 @@ pub enum Event<'a> {
 }
 
 /// Receives events, from several threads.
-pub type Events<'a> = dyn Fn(Event<'_>) + Sync + 'a;
+pub type OnArchiveEvent<'a> = dyn Fn(Event<'_>) + Sync + 'a;
 
 /// The kind of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum EntryKind {
+enum MemberKind {
     /// A directory, or a submodule.
     Directory,
     Link,
@@ -152,9 +152,9 @@ enum EntryKind {
 struct Entry {
     /// The path below the prefix of the archive. The path of a directory ends with a slash.
     path: BString,
-    kind: EntryKind,
+    kind: MemberKind,
     id: ObjectId,
-    conversion: Conversion,
+    conversion: PathConversion,
     /// Whether placeholders in the content are replaced (attribute `export-subst`).
     substitutes: bool,
     /// Whether the attribute `diff` or its driver marks the file as binary or text.
@@ -201,7 +201,7 @@ pub fn prepare<'r>(
 ) -> Result<Archive<'r>> {
     let checked = options.level.map(|level| options.format.check_level(level));
     checked.transpose()?;
-    let subject = Subject::named(repository, treeish)?;
+    let subject = ArchivedObject::named(repository, treeish)?;
     prepare_subject(repository, subject, options, watch)
 }
 
@@ -212,12 +212,12 @@ pub fn prepare<'r>(
 /// The same as for [`prepare`].
 pub(crate) fn prepare_subject<'r>(
     repository: &'r Repository,
-    subject: Subject,
+    subject: ArchivedObject,
     options: Options,
     watch: &Watch<'_>,
 ) -> Result<Archive<'r>> {
     support::require(Operation::Archive, repository)?;
-    let Subject { id, reference } = subject;
+    let ArchivedObject { id, reference } = subject;
     let commit = repository.peel_to(id, Kind::Commit)?;
     let tree = repository.peel_to(id, Kind::Tree)?;
     let tree = tree.ok_or_else(|| {
@@ -250,11 +250,11 @@ pub(crate) fn prepare_subject<'r>(
         true => MOST_SERVED_ENTRY_BYTES,
         false => u64::MAX,
     };
-    let listing = Listing::read(repository, tree, most_bytes, watch)?;
+    let listing = ArchiveListing::read(repository, tree, most_bytes, watch)?;
     archive.entries = listing.select(repository, &archive.options, &archive.settings, watch)?;
     if !archive.options.is_served {
         let blobs = archive.entries.iter();
-        let blobs = blobs.filter(|entry| entry.kind != EntryKind::Directory);
+        let blobs = blobs.filter(|entry| entry.kind != MemberKind::Directory);
         let exact = Exact { repository, watch };
         exact.fetch_promised(blobs.map(|entry| entry.id), repository.objects()?)?;
     }
@@ -323,12 +323,12 @@ impl Archive<'_> {
         &'a self,
         substitution: Option<&'a Substitution<'a>>,
         watch: &'a Watch<'a>,
-    ) -> Result<Contents<'a>> {
-        let limits = Limits {
+    ) -> Result<ContentConverter<'a>> {
+        let limits = ContentLimits {
             big_file_bytes: self.big_file_bytes,
             most_held_bytes: self.most_held_bytes(),
         };
-        let contents = Contents::new(self.repository, &self.settings, limits, watch)?;
+        let contents = ContentConverter::new(self.repository, &self.settings, limits, watch)?;
         Ok(contents.substituting(substitution))
     }
 
@@ -343,7 +343,7 @@ impl Archive<'_> {
     pub fn write(
         &self,
         output: &mut (dyn Write + Send),
-        events: &Events<'_>,
+        events: &OnArchiveEvent<'_>,
         watch: &Watch<'_>,
     ) -> Result<()> {
         let level = self.options.level.unwrap_or(DEFAULT_LEVEL);
@@ -361,7 +361,7 @@ impl Archive<'_> {
                 if let Some(level) = self.options.level {
                     line.extend_from_slice(format!(" -{level}").as_bytes());
                 }
-                let program = Program {
+                let program = FilterProgram {
                     line: line.as_bstr(),
                     directory: match self.options.is_served {
                         true => self.repository.git_dir(),
@@ -371,7 +371,7 @@ impl Archive<'_> {
                     is_served: self.options.is_served,
                 };
                 let mut produce = |input: &mut dyn Write| self.write_tar(input, events, watch);
-                let streams = program::Streams { output, events };
+                let streams = program::ProgramStreams { output, events };
                 program.filter(streams, &mut produce, watch)
             }
             Method::Zip => {
@@ -385,7 +385,7 @@ impl Archive<'_> {
     fn write_tar(
         &self,
         output: &mut dyn Write,
-        events: &Events<'_>,
+        events: &OnArchiveEvent<'_>,
         watch: &Watch<'_>,
     ) -> Result<()> {
         let mut tar = Tar::new(output, self.modified, self.umask);
@@ -397,20 +397,20 @@ impl Archive<'_> {
     fn write_entries(
         &self,
         writer: &mut dyn EntryWriter,
-        events: &Events<'_>,
+        events: &OnArchiveEvent<'_>,
         watch: &Watch<'_>,
     ) -> Result<()> {
         if let Some(path) = directory_of_prefix(self.options.prefix.as_bstr()) {
             events(Event::Entry(path));
-            let item = Item::new(path, EntryKind::Directory, self.tree);
-            writer.write(&item, Body::Bytes(b""))?;
+            let item = ArchiveMember::new(path, MemberKind::Directory, self.tree);
+            writer.write(&item, EntryBody::Bytes(b""))?;
         }
         let mut contents = self.contents(self.substitution.as_ref(), watch)?;
         for entry in &self.entries {
             check(watch)?;
             let path = BString::from([self.options.prefix.as_slice(), &entry.path].concat());
             events(Event::Entry(path.as_bstr()));
-            let mut item = Item::new(path.as_bstr(), entry.kind, entry.id);
+            let mut item = ArchiveMember::new(path.as_bstr(), entry.kind, entry.id);
             item.is_binary = entry.is_binary;
             writer.write(&item, contents.read(entry)?)?;
         }
@@ -443,9 +443,9 @@ impl Archive<'_> {
         let mut id = self.repository.object_hash().null();
         id.as_mut_slice()[..8].copy_from_slice(&number.to_be_bytes());
         let is_executable = extra.is_executable;
-        let kind = EntryKind::File { is_executable };
-        let item = Item::new(extra.path.as_bstr(), kind, id);
-        writer.write(&item, Body::Bytes(content))
+        let kind = MemberKind::File { is_executable };
+        let item = ArchiveMember::new(extra.path.as_bstr(), kind, id);
+        writer.write(&item, EntryBody::Bytes(content))
     }
 }
 
@@ -459,17 +459,17 @@ fn directory_of_prefix(prefix: &BStr) -> Option<&BStr> {
 }
 
 /// An entry, as passed to the writers of formats.
-struct Item<'a> {
+struct ArchiveMember<'a> {
     /// The full path in the archive.
     path: &'a BStr,
-    kind: EntryKind,
+    kind: MemberKind,
     id: ObjectId,
     is_binary: Option<bool>,
 }
 
-impl<'a> Item<'a> {
-    fn new(path: &'a BStr, kind: EntryKind, id: ObjectId) -> Self {
-        Item {
+impl<'a> ArchiveMember<'a> {
+    fn new(path: &'a BStr, kind: MemberKind, id: ObjectId) -> Self {
+        ArchiveMember {
             path,
             kind,
             id,
@@ -481,7 +481,7 @@ impl<'a> Item<'a> {
 /// A writer of an archive format.
 trait EntryWriter {
     /// Appends an entry.
-    fn write(&mut self, item: &Item<'_>, body: Body<'_>) -> Result<()>;
+    fn write(&mut self, item: &ArchiveMember<'_>, body: EntryBody<'_>) -> Result<()>;
 }
 
 fn check(watch: &Watch<'_>) -> Result<()> {

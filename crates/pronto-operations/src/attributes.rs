@@ -12,7 +12,8 @@ use pronto_io::dir::Directory;
 use pronto_io::error::IoContext;
 use pronto_odb::Store;
 use pronto_worktree::attributes::{
-    Attributes, Directories, Files, FromIndex, FromWorktree, Mentioned, Once, Source, Stack,
+    AttributeStack, Attributes, AttributesByDirectory, Files, FromIndex, FromWorktree, Mentioned,
+    Once, ReadAttributes,
 };
 use pronto_worktree::filter::ATTRIBUTES;
 
@@ -21,14 +22,14 @@ use crate::support::{self, Operation};
 use crate::{ErrorKind, Repository, Result};
 use pronto_repository::Notice;
 
-pub use pronto_worktree::attributes::{Flaw, State};
+pub use pronto_worktree::attributes::{AttributeState, Flaw};
 
 /// The built-in attribute whose value is the mode of the path.
 const OBJECT_MODE: &str = "builtin_objectmode";
 
 /// The selected attributes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Selection {
+pub enum AttributeSelection {
     /// The attributes with these names.
     Named(Vec<String>),
     /// All attributes that are specified for the path (`--all`).
@@ -50,11 +51,11 @@ pub struct AttributeCheck<'r> {
     store: &'r Store,
     /// The `.gitattributes` files in the index.
     blobs: HashMap<BString, ObjectId>,
-    place: Place,
-    selection: Selection,
+    place: AttributesSource,
+    selection: AttributeSelection,
     mentioned: Option<Mentioned>,
     names: Vec<String>,
-    stack: Stack,
+    stack: AttributeStack,
     index: Index,
     /// The flaws that were returned before, because a file may be read several times.
     known_flaws: HashSet<(BString, Flaw)>,
@@ -66,7 +67,7 @@ pub struct Attribute<'a> {
     /// The name of the attribute.
     pub name: &'a str,
     /// The state.
-    pub state: State,
+    pub state: AttributeState,
 }
 
 /// A line of an attributes file, or a whole file, that is ignored.
@@ -80,7 +81,7 @@ pub struct IgnoredLine {
 
 /// The source of attributes files of directories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum AttributesSource {
     Worktree,
     Index,
     /// No source, in a bare repository.
@@ -151,14 +152,14 @@ pub(crate) fn notify_of_flaws(repository: &Repository, attributes: &Attributes) 
 /// be read or a setting is malformed.
 pub fn check(
     repository: &Repository,
-    selection: Selection,
+    selection: AttributeSelection,
     cached: bool,
 ) -> Result<AttributeCheck<'_>> {
     support::require(Operation::ReadAttributes, repository)?;
     let place = match (cached, repository.work_tree()) {
-        (true, _) => Place::Index,
-        (false, Some(_)) => Place::Worktree,
-        (false, None) => Place::None,
+        (true, _) => AttributesSource::Index,
+        (false, Some(_)) => AttributesSource::Worktree,
+        (false, None) => AttributesSource::None,
     };
     let index = repository.index()?;
     let store = repository.objects()?;
@@ -166,8 +167,8 @@ pub fn check(
     let files = repository.attribute_files()?;
     let source = source(repository, place, &blobs, store)?;
     let (names, mentioned) = match &selection {
-        Selection::Named(names) => (names.clone(), None),
-        Selection::All => {
+        AttributeSelection::Named(names) => (names.clone(), None),
+        AttributeSelection::All => {
             let mentioned = Mentioned::new(&files, &*source).map_err(from_worktree)?;
             (to_strings(&mentioned), Some(mentioned))
         }
@@ -190,26 +191,30 @@ pub fn check(
 
 fn source(
     repository: &Repository,
-    place: Place,
+    place: AttributesSource,
     blobs: &HashMap<BString, ObjectId>,
     store: &Store,
-) -> Result<Box<dyn Source>> {
+) -> Result<Box<dyn ReadAttributes>> {
     let in_index = || FromIndex {
         blobs: blobs.clone(),
         objects: store.clone(),
         worktree: None,
     };
     Ok(match (place, repository.work_tree()) {
-        (Place::Index, _) => Box::new(in_index()),
-        (Place::Worktree, Some(path)) => {
+        (AttributesSource::Index, _) => Box::new(in_index()),
+        (AttributesSource::Worktree, Some(path)) => {
             let top = Directory::open(path).context(ErrorKind::Io, "cannot open", path)?;
             Box::new(FromWorktree::new(top, in_index()))
         }
-        _ => Box::new(Directories::new()),
+        _ => Box::new(AttributesByDirectory::new()),
     })
 }
 
-fn stack(names: &[String], files: &Files, source: Box<dyn Source>) -> Result<Stack> {
+fn stack(
+    names: &[String],
+    files: &Files,
+    source: Box<dyn ReadAttributes>,
+) -> Result<AttributeStack> {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let attributes = Attributes::new(&names, files, source).map_err(from_worktree)?;
     Ok(attributes.stack())
@@ -231,16 +236,16 @@ impl AttributeCheck<'_> {
             self.learn(path)?;
         }
         let states = self.stack.states(path).map_err(from_worktree)?.to_vec();
-        let all = self.selection == Selection::All;
-        let computed = |name: &str, state: State| match (&state, name) {
-            (State::Unspecified, OBJECT_MODE) => self.object_mode(path),
+        let all = self.selection == AttributeSelection::All;
+        let computed = |name: &str, state: AttributeState| match (&state, name) {
+            (AttributeState::Unspecified, OBJECT_MODE) => self.object_mode(path),
             _ => Ok(state),
         };
         let names = self.names.iter().map(String::as_str);
         let mut shown = Vec::with_capacity(states.len());
         for (name, state) in names.zip(states) {
             let state = computed(name, state)?;
-            if !all || state != State::Unspecified {
+            if !all || state != AttributeState::Unspecified {
                 shown.push(Attribute { name, state });
             }
         }
@@ -260,18 +265,18 @@ impl AttributeCheck<'_> {
 
     /// Returns the mode that `path` has, or would get, in the index: the value of
     /// `builtin_objectmode`.
-    fn object_mode(&self, path: &BStr) -> Result<State> {
+    fn object_mode(&self, path: &BStr) -> Result<AttributeState> {
         let path = path.strip_suffix(b"/").unwrap_or(path).as_bstr();
         let found = match (self.place, self.repository.work_tree()) {
-            (Place::Index, _) => {
+            (AttributesSource::Index, _) => {
                 let at = self.index.find(path, 0).ok();
                 at.map(|at| self.index.entry(at).mode)
             }
-            (Place::Worktree, Some(top)) => Some(self.mode_of_file(top, path)?),
+            (AttributesSource::Worktree, Some(top)) => Some(self.mode_of_file(top, path)?),
             _ => None,
         };
-        Ok(found.map_or(State::Unspecified, |mode| {
-            State::Value(Arc::new(format!("{mode:06o}").into()))
+        Ok(found.map_or(AttributeState::Unspecified, |mode| {
+            AttributeState::Value(Arc::new(format!("{mode:06o}").into()))
         }))
     }
 

@@ -5,17 +5,17 @@ use std::fmt;
 use std::ops::Range;
 
 use bstr::{BStr, BString, ByteSlice};
-use pronto_index::{Edit, Flags, mode};
+use pronto_index::{Flags, IndexEdit, mode};
 use pronto_io::dir::Directory;
 use pronto_io::error::IoContext;
 use pronto_io::watch::Watch;
-use pronto_worktree::checkout::{Failure, Item, Plan, Warning};
+use pronto_worktree::checkout::{CheckoutFailure, CheckoutItem, CheckoutPlan, CheckoutWarning};
 use pronto_worktree::status::Submodules;
-use pronto_worktree::unpack::Checker;
+use pronto_worktree::unpack::ContentChecker;
 
 use crate::errors::{from_index, from_worktree};
 use crate::session::WorktreeSession;
-use crate::status::Heads;
+use crate::status::SubmoduleHeads;
 use crate::support::{self, Operation};
 use crate::{Error, ErrorKind, PartialFailure, Repository, Result, index};
 
@@ -71,7 +71,7 @@ pub struct Options {
 
 /// A path and the temporary files to which its entries were written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Temporary {
+pub struct TemporaryEntry {
     /// The path.
     pub path: BString,
     /// The temporary file of each stage.
@@ -123,11 +123,11 @@ pub struct Report {
     /// The named paths without a suitable entry.
     pub unknown: Vec<NoEntry>,
     /// The files that could not be written.
-    pub failed: Vec<Failure>,
+    pub failed: Vec<CheckoutFailure>,
     /// The temporary files (`--temp`).
-    pub temporaries: Vec<Temporary>,
+    pub temporaries: Vec<TemporaryEntry>,
     /// The warnings about other problems.
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<CheckoutWarning>,
 }
 
 impl Report {
@@ -194,7 +194,7 @@ pub fn checkout_index(
     let Some(lock) = lock.filter(|_| !report.is_incomplete()) else {
         return Ok(report);
     };
-    let mut edit = Edit::new(&prepared.index);
+    let mut edit = IndexEdit::new(&prepared.index);
     for (position, written) in positions.iter().zip(&outcome.written) {
         if let Some(stat) = written {
             let flags = prepared.index.entry(*position).flags;
@@ -226,12 +226,12 @@ fn wanted(
     report: &mut Report,
 ) -> Result<Wanted> {
     let index = &prepared.index;
-    let heads = Heads {
+    let heads = SubmoduleHeads {
         repository,
         refuses_broken: false,
     };
-    prepared.with_situation(watch, |situation| {
-        let mut checker = Checker::new(situation);
+    prepared.with_worktree_view(watch, |worktree_view| {
+        let mut checker = ContentChecker::new(worktree_view);
         let mut wanted = Vec::new();
         let mut obstacle = None;
         for &position in chosen {
@@ -340,17 +340,17 @@ fn choose(prepared: &WorktreeSession<'_>, options: &Options, report: &mut Report
 }
 
 /// Returns a plan that writes the entries. Of several entries for one path the last is written.
-fn plan(prepared: &WorktreeSession<'_>, wanted: &[usize]) -> Plan {
+fn plan(prepared: &WorktreeSession<'_>, wanted: &[usize]) -> CheckoutPlan {
     let items = wanted.iter().map(|at| {
         let entry = prepared.index.entry(*at);
-        Item {
+        CheckoutItem {
             path: entry.path.to_owned(),
             id: entry.id.to_owned(),
             mode: entry.mode,
             replaces: true,
         }
     });
-    Plan {
+    CheckoutPlan {
         remove: Vec::new(),
         write: items.collect(),
     }
@@ -358,8 +358,8 @@ fn plan(prepared: &WorktreeSession<'_>, wanted: &[usize]) -> Plan {
 
 /// Whether the plan writes `.gitattributes` files, so that attributes may change during the
 /// checkout.
-pub(crate) fn writes_attributes(plan: &Plan) -> bool {
+pub(crate) fn writes_attributes(plan: &CheckoutPlan) -> bool {
     let is_attributes =
-        |item: &Item| crate::path::split(item.path.as_bstr()).1 == b".gitattributes";
+        |item: &CheckoutItem| crate::path::split(item.path.as_bstr()).1 == b".gitattributes";
     plan.write.iter().any(is_attributes)
 }

@@ -5,37 +5,39 @@ mod path_error;
 use std::collections::HashMap;
 
 use bstr::{BString, ByteSlice};
-use pronto_index::{Entry, EntryRef, Flags, Index, Lock, Stat, mode};
+use pronto_index::{Entry, EntryRef, Flags, Index, IndexLock, Stat, mode};
 use pronto_io::watch::Watch;
-use pronto_worktree::checkout::{Failure, Item, Plan, Removal, Warning};
-use pronto_worktree::pathspec::{Directory, Pathspec};
-use pronto_worktree::unpack::{self, Checker, Side};
+use pronto_worktree::checkout::{
+    CheckoutFailure, CheckoutItem, CheckoutPlan, CheckoutWarning, PathRemoval,
+};
+use pronto_worktree::pathspec::{DirectoryRelation, Pathspec};
+use pronto_worktree::unpack::{self, ContentChecker, TreeFile};
 
-use crate::add::{self, Stage as Staging};
+use crate::add::{self, StagedIndex as Staging};
 use crate::checkout_index::writes_attributes;
 use crate::errors::{from_index, from_worktree};
-use crate::merge::{Remaking, Style};
+use crate::merge::{ConflictStyle, Remaking};
 use crate::session::WorktreeSession;
 use crate::support::{self, Operation};
-use crate::switch::{self, Start};
+use crate::switch::{self, StartPoint};
 use crate::{Repository, Result};
 
 pub use path_error::PathError;
 
 /// A side of a conflict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum ConflictSide {
     /// Our side, the one of `HEAD` (`--ours`).
     Ours,
     /// Their side, the one that was merged (`--theirs`).
     Theirs,
 }
 
-impl Stage {
+impl ConflictSide {
     fn number(self) -> u8 {
         match self {
-            Stage::Ours => 2,
-            Stage::Theirs => 3,
+            ConflictSide::Ours => 2,
+            ConflictSide::Theirs => 3,
         }
     }
 }
@@ -45,15 +47,15 @@ impl Stage {
 #[non_exhaustive]
 pub struct Options {
     /// The tree to restore from (`--source`); `None` for the index.
-    pub source: Option<Start>,
+    pub source: Option<StartPoint>,
     /// The paths to restore.
     pub pathspec: Pathspec,
     /// Keep tracked paths that the tree lacks (`--overlay`).
     pub overlay: bool,
     /// The side to restore for unmerged paths (`--ours`, `--theirs`).
-    pub stage: Option<Stage>,
+    pub stage: Option<ConflictSide>,
     /// Merge unmerged paths again, and write conflicts in this style (`--merge`, `--conflict`).
-    pub merge: Option<Style>,
+    pub merge: Option<ConflictStyle>,
     /// Skip unmerged paths instead of failing (`--ignore-unmerged`, `--force`).
     pub ignore_unmerged: bool,
     /// Restore the index (`--staged`).
@@ -93,11 +95,11 @@ pub struct Report {
     /// The number of files in which a conflict was recreated.
     pub recreated: usize,
     /// The files that could not be written.
-    pub failed: Vec<Failure>,
+    pub failed: Vec<CheckoutFailure>,
     /// The unmerged paths that were skipped.
     pub unmerged: Vec<BString>,
     /// Warnings about other problems.
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<CheckoutWarning>,
     /// The exit code of the hook `post-checkout`, if it ran.
     pub hook: Option<i32>,
 }
@@ -116,7 +118,7 @@ pub fn checkout_paths(
     let read = || {
         repository.index_near(&mut |directory| {
             let directory = directory.strip_suffix(b"/").unwrap_or(directory);
-            options.pathspec.directory(directory.as_bstr()) != Directory::Outside
+            options.pathspec.directory(directory.as_bstr()) != DirectoryRelation::Outside
         })
     };
     let (mut prepared, lock) = WorktreeSession::with_index(repository, read)?;
@@ -125,7 +127,7 @@ pub fn checkout_paths(
         let treeish = source.commit.unwrap_or(source.tree);
         prepared.write_as_of(source.reference.as_ref(), Some(treeish));
     }
-    let mut work = Work::new(options, &prepared.index);
+    let mut work = CheckoutRun::new(options, &prepared.index);
     if let Some(source) = &options.source {
         work.read_tree(source, &prepared)?;
     }
@@ -148,9 +150,9 @@ pub fn checkout_paths(
 }
 
 /// A path to restore.
-struct Target {
+struct RestoredPath {
     path: BString,
-    side: Side,
+    side: TreeFile,
     /// The position of the path's entry in the index, if the entry is kept.
     position: Option<usize>,
     /// Whether the index had an entry of the path.
@@ -159,13 +161,13 @@ struct Target {
     restage: bool,
 }
 
-struct Work<'a> {
+struct CheckoutRun<'a> {
     options: &'a Options,
     index: &'a Index,
     /// The entries of the source tree, by path.
-    in_tree: HashMap<BString, Side>,
+    in_tree: HashMap<BString, TreeFile>,
     seen: Vec<bool>,
-    targets: Vec<Target>,
+    targets: Vec<RestoredPath>,
     remove: Vec<BString>,
     /// The unmerged paths that are removed from the index, while the files in the worktree stay.
     forget: Vec<BString>,
@@ -174,9 +176,9 @@ struct Work<'a> {
     report: Report,
 }
 
-impl<'a> Work<'a> {
+impl<'a> CheckoutRun<'a> {
     fn new(options: &'a Options, index: &'a Index) -> Self {
-        Work {
+        CheckoutRun {
             options,
             index,
             in_tree: HashMap::new(),
@@ -189,10 +191,10 @@ impl<'a> Work<'a> {
         }
     }
 
-    fn read_tree(&mut self, source: &Start, prepared: &WorktreeSession<'_>) -> Result<()> {
+    fn read_tree(&mut self, source: &StartPoint, prepared: &WorktreeSession<'_>) -> Result<()> {
         let protect = prepared.repository.protection()?;
         let pathspec = &self.options.pathspec;
-        let mut enter = |path: &bstr::BStr| pathspec.directory(path) != Directory::Outside;
+        let mut enter = |path: &bstr::BStr| pathspec.directory(path) != DirectoryRelation::Outside;
         let mut found = Vec::new();
         unpack::files(
             source.tree,
@@ -223,7 +225,7 @@ impl<'a> Work<'a> {
                 continue;
             }
             pathspec.mark(path.as_bstr(), &mut self.seen);
-            self.targets.push(Target {
+            self.targets.push(RestoredPath {
                 tracked: !self.index.stages(path.as_bstr()).is_empty(),
                 path,
                 side,
@@ -270,7 +272,7 @@ impl<'a> Work<'a> {
                 }
                 self.remove.push(path);
             } else if entry.stage() == 0 {
-                self.targets.push(Target {
+                self.targets.push(RestoredPath {
                     path: entry.path.to_owned(),
                     side: side_of(&entry),
                     position: Some(stages.start),
@@ -299,7 +301,7 @@ impl<'a> Work<'a> {
             match remaking.remake(self.index, path.as_bstr())? {
                 Some(side) => {
                     self.recreated.push(path.clone());
-                    self.targets.push(Target {
+                    self.targets.push(RestoredPath {
                         path,
                         side,
                         position: None,
@@ -320,7 +322,7 @@ impl<'a> Work<'a> {
         };
         let mut entries = stages.map(|at| self.index.entry(at));
         match entries.find(|entry| entry.stage() == stage.number()) {
-            Some(entry) => self.targets.push(Target {
+            Some(entry) => self.targets.push(RestoredPath {
                 path,
                 side: side_of(&entry),
                 position: None,
@@ -349,8 +351,8 @@ impl<'a> Work<'a> {
     /// Skips files whose stat data match the index.
     fn skip_unchanged(&mut self, prepared: &WorktreeSession<'_>, watch: &Watch<'_>) -> Result<()> {
         let index = self.index;
-        let unchanged: Vec<bool> = prepared.with_situation(watch, |situation| {
-            let mut checker = Checker::new(situation);
+        let unchanged: Vec<bool> = prepared.with_worktree_view(watch, |worktree_view| {
+            let mut checker = ContentChecker::new(worktree_view);
             self.targets
                 .iter()
                 .map(|target| match target.position {
@@ -366,24 +368,24 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    fn plan(&self) -> Plan {
+    fn plan(&self) -> CheckoutPlan {
         if !self.options.worktree {
-            return Plan::default();
+            return CheckoutPlan::default();
         }
         let removals = self.remove.iter().map(|path| {
             let position = self.index.stages(path.as_bstr()).start;
-            Removal {
+            PathRemoval {
                 path: path.clone(),
                 gitlink: self.index.entry(position).mode == mode::GITLINK,
             }
         });
-        let items = self.targets.iter().map(|target| Item {
+        let items = self.targets.iter().map(|target| CheckoutItem {
             path: target.path.clone(),
             id: target.side.id,
             mode: target.side.mode,
             replaces: target.tracked,
         });
-        Plan {
+        CheckoutPlan {
             remove: removals.collect(),
             write: items.collect(),
         }
@@ -392,7 +394,7 @@ impl<'a> Work<'a> {
     fn write(
         self,
         prepared: &WorktreeSession<'_>,
-        lock: Lock,
+        lock: IndexLock,
         watch: &Watch<'_>,
     ) -> Result<Report> {
         let plan = self.plan();
@@ -407,7 +409,7 @@ impl<'a> Work<'a> {
         } else {
             prepared.write_as_they_are(&plan, watch)?
         };
-        let Work {
+        let CheckoutRun {
             options,
             targets,
             remove,
@@ -473,14 +475,14 @@ fn leave(stage: &mut Staging<'_>, remove: &[BString], forget: &[BString]) {
     }
 }
 
-fn side_of(entry: &EntryRef<'_>) -> Side {
-    Side {
+fn side_of(entry: &EntryRef<'_>) -> TreeFile {
+    TreeFile {
         id: entry.id.to_owned(),
         mode: entry.mode,
     }
 }
 
-fn entry_of(target: &Target, stat: Stat) -> Entry {
+fn entry_of(target: &RestoredPath, stat: Stat) -> Entry {
     Entry {
         path: target.path.clone(),
         id: target.side.id,

@@ -6,13 +6,15 @@ use std::borrow::Cow;
 use bstr::{BString, ByteSlice};
 use gix_object::{CommitRefIter, Kind};
 use pronto_hash::ObjectId;
-use pronto_index::{Content, Index};
+use pronto_index::{Index, IndexContent};
 use pronto_io::dir::Directory;
 use pronto_io::error::IoContext;
 use pronto_io::watch::Watch;
 use pronto_odb::Store;
 use pronto_worktree::attributes::{Attributes, FromIndex};
-use pronto_worktree::checkout::{self, Context, Failure, Obstructions, Plan, Warning};
+use pronto_worktree::checkout::{
+    self, CheckoutContext, CheckoutFailure, CheckoutPlan, CheckoutWarning, Obstructions,
+};
 use pronto_worktree::filter::ATTRIBUTES;
 use pronto_worktree::unpack;
 
@@ -37,12 +39,12 @@ pub struct Outcome {
     pub entries: usize,
     /// The files that could not be written. If there are any, the operation has failed for Git,
     /// although all other files are written and the index is correct.
-    pub failed: Vec<Failure>,
+    pub failed: Vec<CheckoutFailure>,
     /// The paths that collide on a case-insensitive file system, in its order. Only one of the
     /// colliding paths is in the worktree.
     pub collided: Vec<BString>,
     /// Warnings about other problems.
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<CheckoutWarning>,
 }
 
 /// The number of files from which on the memory for their contents is limited.
@@ -54,9 +56,9 @@ const BASE_CACHE_BYTES: usize = 32 << 20;
 /// Executes `plan`. For many files, memory is limited to 200 MiB in total: fewer delta bases are
 /// cached, permanently, and large buffers are returned to the system.
 pub(crate) fn write_files(
-    plan: &Plan,
+    plan: &CheckoutPlan,
     objects: &Store,
-    context: &Context<'_>,
+    context: &CheckoutContext<'_>,
     options: &checkout::Options,
 ) -> checkout::Outcome {
     if plan.write.len() >= MANY_FILES {
@@ -106,7 +108,7 @@ pub fn checkout_tree(
         Box::new(source),
     )
     .map_err(from_worktree)?;
-    let context = Context {
+    let context = CheckoutContext {
         top: &top,
         objects,
         attributes: &attributes,
@@ -130,7 +132,7 @@ pub fn checkout_tree(
         collided.sort_by_cached_key(|path| path.to_ascii_lowercase());
     }
     let empty = Index::empty(repository.object_hash());
-    let mut content = Content::new(repository.object_hash(), unpacked.entries(&empty));
+    let mut content = IndexContent::new(repository.object_hash(), unpacked.entries(&empty));
     content.tree = unpacked.cached_tree.as_ref().map(Cow::Borrowed);
     let entries = content.entries.len();
     let writer = index::writer(repository)?;

@@ -11,8 +11,8 @@ use pronto_index::{Index, mode};
 use pronto_io::dir::{Directory, EntryKind};
 use pronto_io::error::{IoContext, OsReason};
 use pronto_io::watch::Watch;
-use pronto_worktree::ignore::{Patterns, Stack};
-use pronto_worktree::pathspec::{Directory as Relation, Pathspec};
+use pronto_worktree::ignore::{IgnoreStack, Patterns};
+use pronto_worktree::pathspec::{DirectoryRelation as Relation, Pathspec};
 
 use crate::status::{ignore_patterns, read_ignore_file};
 use crate::{Error, ErrorKind, Repository, Result};
@@ -22,7 +22,7 @@ mod remove;
 
 /// The kind of untracked files to remove.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum What {
+pub enum CleanSelection {
     /// Untracked files that are not ignored.
     #[default]
     Untracked,
@@ -37,7 +37,7 @@ pub enum What {
 #[non_exhaustive]
 pub struct Options {
     /// The kind of files to remove (`-x`, `-X`).
-    pub what: What,
+    pub what: CleanSelection,
     /// Remove untracked directories, too (`-d`).
     pub directories: bool,
     /// Remove untracked nested repositories, too (`-f -f`).
@@ -53,7 +53,7 @@ pub struct Options {
 /// A path relative to the top of the worktree. The path ends with a slash if it is a directory that
 /// is removed as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct CleanPath {
     /// The path.
     pub path: BString,
     /// The length of the leading directory that is removed as a whole, if there is one.
@@ -65,13 +65,13 @@ pub struct Place {
 #[non_exhaustive]
 pub enum Event {
     /// The path was removed, or would be with `dry_run`.
-    Removed(Place),
+    Removed(CleanPath),
     /// A nested repository was skipped.
-    Repository(Place),
+    Repository(CleanPath),
     /// The current directory was not removed.
     Here,
     /// The path could not be removed.
-    Failed(Place, io::Error),
+    Failed(CleanPath, io::Error),
 }
 
 /// Removes untracked files, and returns the events.
@@ -92,7 +92,7 @@ pub fn clean(repository: &Repository, options: &Options, watch: &Watch<'_>) -> R
     // The files of a sparse directory entry are not in the worktree.
     let index = repository.index_for_looking()?;
     let mut patterns = match options.what {
-        What::All => Patterns::new(repository.ignores_case()?),
+        CleanSelection::All => Patterns::new(repository.ignores_case()?),
         _ => ignore_patterns(repository)?,
     };
     for pattern in &options.patterns {
@@ -101,15 +101,15 @@ pub fn clean(repository: &Repository, options: &Options, watch: &Watch<'_>) -> R
     let objects = repository.objects()?;
     let read =
         |directory: &BStr| read_ignore_file(&top, b".gitignore", &index, Some(objects), directory);
-    let mut walk = Walk {
+    let mut walk = CleanWalk {
         repository,
         top: &top,
         index: &index,
         options,
         watch,
         stack: match options.what {
-            What::All => Stack::new(&patterns, None),
-            _ => Stack::new(&patterns, Some(&read)),
+            CleanSelection::All => IgnoreStack::new(&patterns, None),
+            _ => IgnoreStack::new(&patterns, Some(&read)),
         },
         found: Vec::new(),
     };
@@ -150,19 +150,19 @@ impl Holds {
     }
 }
 
-struct Walk<'a> {
+struct CleanWalk<'a> {
     repository: &'a Repository,
     top: &'a Directory,
     index: &'a Index,
     options: &'a Options,
     watch: &'a Watch<'a>,
-    stack: Stack<'a>,
+    stack: IgnoreStack<'a>,
     /// The paths to remove; directories have a final slash.
     found: Vec<BString>,
 }
 
 /// An entry of a directory.
-struct Child {
+struct DirectoryEntry {
     path: BString,
     is_directory: bool,
     is_excluded: bool,
@@ -172,15 +172,15 @@ struct Child {
 
 /// A directory that is being walked: one level of the stack of the walk. The stack is on the heap,
 /// because directories can be nested more deeply than a thread's stack permits.
-struct Level {
-    children: std::vec::IntoIter<Child>,
+struct OpenDirectory {
+    children: std::vec::IntoIter<DirectoryEntry>,
     /// The state for a directory without tracked files.
-    untracked: Option<UntrackedDirectory>,
+    untracked: Option<CleanedDirectory>,
 }
 
 /// A directory without tracked files.
-struct UntrackedDirectory {
-    child: Child,
+struct CleanedDirectory {
+    child: DirectoryEntry,
     /// The number of paths that were selected before this directory.
     mark: usize,
     /// The kinds of files that were found in the directory so far.
@@ -188,12 +188,12 @@ struct UntrackedDirectory {
 }
 
 /// A directory without tracked files, and whether it must be walked.
-enum Met {
+enum UntrackedSubtree {
     Known(Holds),
-    Below(Level),
+    Below(OpenDirectory),
 }
 
-impl Walk<'_> {
+impl CleanWalk<'_> {
     fn run(&mut self) -> Result<()> {
         let mut levels = vec![self.level("".into())?];
         while let Some(level) = levels.last_mut() {
@@ -201,11 +201,11 @@ impl Walk<'_> {
                 (Some(child), None) => self.beside_tracked(child)?,
                 (Some(child), Some(directory)) if child.is_directory => {
                     match self.child_directory(child)? {
-                        Met::Known(holds) => {
+                        UntrackedSubtree::Known(holds) => {
                             directory.holds.add(holds);
                             None
                         }
-                        Met::Below(below) => Some(below),
+                        UntrackedSubtree::Below(below) => Some(below),
                     }
                 }
                 (Some(child), Some(directory)) => {
@@ -232,14 +232,14 @@ impl Walk<'_> {
     }
 
     /// Opens a directory with tracked files, or the top.
-    fn level(&mut self, directory: &BStr) -> Result<Level> {
-        Ok(Level {
+    fn level(&mut self, directory: &BStr) -> Result<OpenDirectory> {
+        Ok(OpenDirectory {
             children: self.children(directory)?.into_iter(),
             untracked: None,
         })
     }
 
-    fn children(&mut self, directory: &BStr) -> Result<Vec<Child>> {
+    fn children(&mut self, directory: &BStr) -> Result<Vec<DirectoryEntry>> {
         let stopped = |_| Error::new(ErrorKind::Interrupted, "interrupted");
         self.watch.interrupt().check().map_err(stopped)?;
         let opened = match directory.is_empty() {
@@ -278,7 +278,7 @@ impl Walk<'_> {
                 kind => kind == EntryKind::Directory,
             };
             let is_excluded = all_excluded || self.stack.is_ignored(path.as_bstr(), is_directory);
-            children.push(Child {
+            children.push(DirectoryEntry {
                 path,
                 is_directory,
                 is_excluded,
@@ -297,7 +297,7 @@ impl Walk<'_> {
     }
 
     /// Handles an entry of a directory with tracked files. Returns the directory to walk.
-    fn beside_tracked(&mut self, mut child: Child) -> Result<Option<Level>> {
+    fn beside_tracked(&mut self, mut child: DirectoryEntry) -> Result<Option<OpenDirectory>> {
         let path = child.path.as_bstr();
         let mut stages = self.index.stages(path);
         child.is_known = !stages.is_empty();
@@ -317,26 +317,26 @@ impl Walk<'_> {
             return self.level(path).map(Some);
         }
         Ok(match self.child_directory(child)? {
-            Met::Known(_) => None,
-            Met::Below(below) => Some(below),
+            UntrackedSubtree::Known(_) => None,
+            UntrackedSubtree::Below(below) => Some(below),
         })
     }
 
     /// Selects an untracked file if it is to be removed.
-    fn file(&mut self, child: &Child) {
-        let goes = child.is_excluded == (self.options.what == What::Ignored);
+    fn file(&mut self, child: &DirectoryEntry) {
+        let goes = child.is_excluded == (self.options.what == CleanSelection::Ignored);
         if goes && self.options.pathspec.matches(child.path.as_bstr(), false) {
             self.found.push(child.path.clone());
         }
     }
 
     /// Handles a directory without tracked files.
-    fn child_directory(&mut self, child: Child) -> Result<Met> {
+    fn child_directory(&mut self, child: DirectoryEntry) -> Result<UntrackedSubtree> {
         let path = child.path.as_bstr();
-        let only_ignored = self.options.what == What::Ignored;
+        let only_ignored = self.options.what == CleanSelection::Ignored;
         let relation = self.options.pathspec.directory(path);
         if !(self.options.directories || only_ignored) || relation == Relation::Outside {
-            return Ok(Met::Known(Holds {
+            return Ok(UntrackedSubtree::Known(Holds {
                 untracked: true,
                 ignored: child.is_excluded,
             }));
@@ -344,25 +344,25 @@ impl Walk<'_> {
         let takes_whole = self.options.pathspec.takes_whole(path);
         if is_nested_repository(self.repository, path) {
             if !self.options.repositories {
-                return Ok(Met::Known(Holds::default()));
+                return Ok(UntrackedSubtree::Known(Holds::default()));
             }
             if takes_whole && !child.is_known && child.is_excluded == only_ignored {
                 self.note(path);
             }
-            return Ok(Met::Known(Holds {
+            return Ok(UntrackedSubtree::Known(Holds {
                 ignored: child.is_excluded,
                 untracked: !child.is_excluded,
             }));
         }
         if child.is_excluded && !only_ignored {
-            return Ok(Met::Known(Holds {
+            return Ok(UntrackedSubtree::Known(Holds {
                 ignored: true,
                 untracked: false,
             }));
         }
-        Ok(Met::Below(Level {
+        Ok(UntrackedSubtree::Below(OpenDirectory {
             children: self.children(path)?.into_iter(),
-            untracked: Some(UntrackedDirectory {
+            untracked: Some(CleanedDirectory {
                 child,
                 mark: self.found.len(),
                 holds: Holds::default(),
@@ -371,10 +371,10 @@ impl Walk<'_> {
     }
 
     /// Selects the directory as a whole if that is allowed. Returns the kinds of its content.
-    fn end(&mut self, directory: &UntrackedDirectory) -> Holds {
+    fn end(&mut self, directory: &CleanedDirectory) -> Holds {
         let (child, holds) = (&directory.child, directory.holds);
         let path = child.path.as_bstr();
-        let only_ignored = self.options.what == What::Ignored;
+        let only_ignored = self.options.what == CleanSelection::Ignored;
         let whole = match only_ignored {
             true => child.is_excluded || (holds.ignored && !holds.untracked),
             false => !holds.ignored,

@@ -9,20 +9,20 @@ use std::io::Write as _;
 use bstr::{BStr, BString, ByteSlice};
 use gix_object::Kind;
 use pronto_hash::ObjectId;
-use pronto_index::{Edit, Flags, mode};
+use pronto_index::{Flags, IndexEdit, mode};
 use pronto_io::watch::Watch;
 use pronto_object::commit::NewCommit;
 use pronto_object::message::{self, Cleanup};
 use pronto_odb::PACKED_FROM;
 
 use crate::errors::from_index;
-use crate::identity::{self, Care, Role};
+use crate::identity::{self, Care, IdentityRole};
 use crate::objects::from_odb;
-use crate::refs::Expected;
+use crate::refs::ExpectedValue;
 use crate::reset::report_kind;
 use crate::session::WorktreeSession;
 use crate::support::{self, Operation};
-use crate::write_tree::{self, Made};
+use crate::write_tree::{self, TreeWriting};
 use crate::{Error, ErrorKind, Repository, Result, hooks, in_progress, refresh};
 use pronto_repository::Notice;
 
@@ -81,8 +81,8 @@ pub fn commit(repository: &Repository, options: &Options, watch: &Watch<'_>) -> 
             _ => error,
         })
     };
-    let author = identity(Role::Author)?;
-    let committer = match identity(Role::Committer) {
+    let author = identity(IdentityRole::Author)?;
+    let committer = match identity(IdentityRole::Committer) {
         // Git checks the committer after it has written the message.
         Err(error) if *error.kind() != ErrorKind::Unsupported => Err(error),
         found => Ok(found?),
@@ -138,10 +138,10 @@ fn refuse_other_commits(repository: &Repository, options: &Options) -> Result<()
         return Err(lacks("commits that end an operation"));
     }
     let refusing = ["pre-commit", "commit-msg"];
-    let telling = ["prepare-commit-msg", "post-commit"];
+    let informing = ["prepare-commit-msg", "post-commit"];
     let refusing = refusing.iter().filter(|_| !options.no_verify);
     if refusing
-        .chain(&telling)
+        .chain(&informing)
         .any(|name| hooks::has_programs(repository, name))
     {
         return Err(lacks("the hooks of commits"));
@@ -168,7 +168,7 @@ fn stage_tree(
     options: &Options,
     watch: &Watch<'_>,
 ) -> Result<Option<ObjectId>> {
-    let (prepared, lock) = WorktreeSession::as_it_lies(repository)?;
+    let (prepared, lock) = WorktreeSession::with_sparse_index(repository)?;
     let index = &prepared.index;
     let is_for_git = |entry: pronto_index::EntryRef<'_>| {
         entry.stage() != 0
@@ -186,9 +186,9 @@ fn stage_tree(
         None => PACKED_FROM_AT_FIRST,
     };
     let (id, made) = match write_tree::make_trees(repository, index, false, packed_from)? {
-        Made::Known(_, id) => (id, None),
-        Made::New(cached, id) => (id, Some(cached)),
-        Made::Not(_) => return Err(lacks("a tree of this index")),
+        TreeWriting::Known(_, id) => (id, None),
+        TreeWriting::New(cached, id) => (id, Some(cached)),
+        TreeWriting::Not(_) => return Err(lacks("a tree of this index")),
     };
     let before = match head {
         Some(head) => repository.peel_to(head, Kind::Tree)?,
@@ -197,7 +197,7 @@ fn stage_tree(
     if before == Some(id) && !(options.allow_empty && head.is_some()) {
         return Ok(None);
     }
-    let mut edit = Edit::new(index);
+    let mut edit = IndexEdit::new(index);
     let how = refresh::Options::default();
     refresh::refresh(repository, &prepared, &mut edit, &how, watch)?;
     if let Some(made) = made {
@@ -216,7 +216,10 @@ fn write_edit_message(repository: &Repository, text: &BStr) -> Result<()> {
     let written = std::fs::File::create(&path).and_then(|mut file| file.write_all(text));
     written.map_err(|error| {
         let reason = pronto_io::error::reason(&error);
-        let message = format!("could not open '{}'", repository.spoken(&path).display());
+        let message = format!(
+            "could not open '{}'",
+            repository.display_path(&path).display()
+        );
         Error::new(ErrorKind::Io, message).because(reason)
     })
 }
@@ -235,7 +238,7 @@ fn move_to(
     let title = text.lines().next().unwrap_or_default();
     let log = [action, b": ", title].concat();
     let mut transaction = repository.transaction();
-    let expected = head.map_or(Expected::Missing, Expected::Object);
+    let expected = head.map_or(ExpectedValue::Missing, ExpectedValue::Object);
     transaction.update("HEAD", id, expected, log);
     transaction.commit()
 }

@@ -14,13 +14,13 @@ use bstr::BString;
 use pronto_hash::{ObjectId, oid};
 use pronto_index::{Index, mode};
 use pronto_io::watch::Watch;
-use pronto_worktree::diff::{self as engine, Announced, tree_and_index};
-use pronto_worktree::status::Change;
+use pronto_worktree::diff::{self as engine, IntentToAdd, tree_and_index};
+use pronto_worktree::status::FileChange;
 use std::collections::BTreeMap;
 
-pub use finish::Filter;
-pub use pronto_diff::{Difference, MOST_SIMILAR, Origin, Side};
-pub use pronto_worktree::diff::Depth;
+pub use finish::DiffFilter;
+pub use pronto_diff::{Difference, DifferenceSide, MOST_SIMILAR, RenameOrigin};
+pub use pronto_worktree::diff::TreeDiffDepth;
 
 /// Options of a comparison.
 #[derive(Clone, Debug, Default)]
@@ -35,7 +35,7 @@ pub struct Options {
     /// The changes of submodules to ignore (`--ignore-submodules`), instead of the configured ones.
     pub ignore_submodules: Option<IgnoreSubmodules>,
     /// The kinds of differences to return (`--diff-filter`).
-    pub filter: Option<Filter>,
+    pub filter: Option<DiffFilter>,
     /// Restrict the result to this directory, which ends with a slash (`--relative`); empty for no
     /// restriction.
     pub below: BString,
@@ -43,7 +43,7 @@ pub struct Options {
 
 /// The result of a comparison.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct DiffResult {
     /// The differences, in order. The id of a file in the worktree is null unless it had to be
     /// computed.
     pub differences: Vec<Difference>,
@@ -75,7 +75,7 @@ pub fn files(
     stage: u8,
     options: &Options,
     watch: &Watch<'_>,
-) -> Result<Found> {
+) -> Result<DiffResult> {
     support::require(Operation::ReadAttributes, repository)?;
     let index = repository.index_for_looking()?;
     let null = repository.object_hash().null();
@@ -83,7 +83,7 @@ pub fn files(
     let mut differences = Vec::new();
     for file in &files.changed {
         let entry = index.entry(file.position);
-        let recorded = Side {
+        let recorded = DifferenceSide {
             mode: entry.mode,
             id: entry.id.to_owned(),
         };
@@ -93,10 +93,10 @@ pub fn files(
             differences.push(difference(path.to_owned(), old, new, unmerged));
         };
         match file.change {
-            Some(Change::Added) => push(None, now, false),
+            Some(FileChange::Added) => push(None, now, false),
             Some(_) => push(Some(recorded), now, false),
             None => {
-                let side = |mode| Side { mode, id: null };
+                let side = |mode| DifferenceSide { mode, id: null };
                 let now = (file.mode != 0).then(|| side(file.mode));
                 push(None, now, true);
                 let stages = index.stages(path).map(|at| index.entry(at));
@@ -105,7 +105,7 @@ pub fn files(
                 if let Some(entry) = stages.clone().find(wanted) {
                     let id = entry.id.to_owned();
                     let mode = entry.mode;
-                    push(Some(Side { mode, id }), now, false);
+                    push(Some(DifferenceSide { mode, id }), now, false);
                 }
             }
         }
@@ -126,7 +126,7 @@ pub fn index(
     against: Against,
     options: &Options,
     watch: &Watch<'_>,
-) -> Result<Found> {
+) -> Result<DiffResult> {
     support::require(Operation::ReadAttributes, repository)?;
     let index = repository.index_for_looking()?;
     let staged = staged(repository, tree, &index, options)?;
@@ -141,7 +141,7 @@ pub fn index(
         .collect();
     for file in &files.changed {
         let entry = index.entry(file.position);
-        let recorded = Side {
+        let recorded = DifferenceSide {
             mode: entry.mode,
             id: entry.id.to_owned(),
         };
@@ -176,10 +176,10 @@ pub fn trees(
     repository: &Repository,
     old: Option<ObjectId>,
     new: Option<ObjectId>,
-    depth: Depth,
+    depth: TreeDiffDepth,
     options: &Options,
     watch: &Watch<'_>,
-) -> Result<Found> {
+) -> Result<DiffResult> {
     support::require(Operation::ReadAttributes, repository)?;
     let store = repository.objects()?;
     let found = engine::trees(store, old, new, depth, &options.pathspec, watch.interrupt());
@@ -201,14 +201,19 @@ fn staged(
         index,
         cached.as_ref(),
         &options.pathspec,
-        Announced::Empty,
+        IntentToAdd::Empty,
         &mut read,
     )
     .map(|found| found.differences)
     .map_err(from_worktree)
 }
 
-fn difference(path: BString, old: Option<Side>, new: Option<Side>, unmerged: bool) -> Difference {
+fn difference(
+    path: BString,
+    old: Option<DifferenceSide>,
+    new: Option<DifferenceSide>,
+    unmerged: bool,
+) -> Difference {
     Difference {
         path,
         old,
@@ -220,6 +225,7 @@ fn difference(path: BString, old: Option<Side>, new: Option<Side>, unmerged: boo
 
 /// Whether each side is a submodule or missing.
 fn is_submodule(difference: &Difference) -> bool {
-    let is_link = |side: &Option<Side>| side.is_none_or(|side| side.mode == mode::GITLINK);
+    let is_link =
+        |side: &Option<DifferenceSide>| side.is_none_or(|side| side.mode == mode::GITLINK);
     is_link(&difference.old) && is_link(&difference.new) && !difference.unmerged
 }

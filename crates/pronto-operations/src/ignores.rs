@@ -4,7 +4,7 @@ use crate::{Repository, Result, path};
 use bstr::{BStr, ByteSlice};
 use pronto_index::{Flags, Index, Stat};
 use pronto_io::dir::Directory;
-use pronto_io::untrusted::{self, LARGEST_TEXT_BYTES, Links};
+use pronto_io::untrusted::{self, LARGEST_TEXT_BYTES, SymlinkPolicy};
 use pronto_odb::Store;
 use pronto_worktree::ignore::Patterns;
 use std::path::PathBuf;
@@ -59,7 +59,7 @@ pub(crate) fn exclude_contents(repository: &Repository) -> Result<ExcludeContent
         None => default_excludes(repository),
     };
     let read = |path: PathBuf, name: PathBuf| {
-        let file = untrusted::open(&path, Links::Follow).ok()?;
+        let file = untrusted::open(&path, SymlinkPolicy::Follow).ok()?;
         let stat = Stat::from_metadata(&file.metadata().ok()?);
         let content = untrusted::read_open(&file, LARGEST_TEXT_BYTES).ok()?;
         Some(ExcludeContent {
@@ -69,10 +69,10 @@ pub(crate) fn exclude_contents(repository: &Repository) -> Result<ExcludeContent
         })
     };
     let info = repository.git_path("info/exclude");
-    let spoken = repository.spoken(&info);
+    let display_path = repository.display_path(&info);
     Ok(ExcludeContents {
         file: excludes.and_then(|path| read(repository.environment().resolve(&path), path)),
-        info: read(info, spoken),
+        info: read(info, display_path),
     })
 }
 

@@ -6,9 +6,9 @@ use std::collections::HashSet;
 use bstr::{BStr, BString, ByteSlice};
 use pronto_diff::Difference;
 use pronto_hash::oid;
-use pronto_index::{Content, Flags, Index, Lock, Writer};
+use pronto_index::{Flags, Index, IndexContent, IndexLock, Writer};
 use pronto_odb::PACKED_FROM;
-use pronto_worktree::diff::{Announced, tree_and_index};
+use pronto_worktree::diff::{IntentToAdd, tree_and_index};
 use pronto_worktree::pathspec::Pathspec;
 use pronto_worktree::sparse::Sparse;
 use pronto_worktree::trees;
@@ -24,8 +24,8 @@ use pronto_repository::index::stood_for;
 /// # Errors
 /// Fails with `ErrorKind::Locked` if another process holds the lock, and with `ErrorKind::Io` if
 /// the lock file cannot be created.
-pub(crate) fn lock(repository: &Repository) -> Result<Lock> {
-    let mut lock = Lock::acquire(&repository.index_path()).map_err(from_index)?;
+pub(crate) fn lock(repository: &Repository) -> Result<IndexLock> {
+    let mut lock = IndexLock::acquire(&repository.index_path()).map_err(from_index)?;
     if repository.config().records_lock_holders() {
         lock.record_process();
     }
@@ -64,7 +64,7 @@ pub(crate) fn differences(
     let cached = index.cached_tree();
     let mut read = |id: &oid, content: &mut Vec<u8>| read_tree(objects, id, content);
     let all = Pathspec::default();
-    let absent = Announced::Absent;
+    let absent = IntentToAdd::Absent;
     tree_and_index(Some(tree), index, cached.as_ref(), &all, absent, &mut read)
         .map(|found| found.differences)
         .map_err(from_worktree)
@@ -79,7 +79,7 @@ pub(crate) fn differences(
 pub(crate) fn encode(
     repository: &Repository,
     writer: &Writer,
-    content: Content<'_>,
+    content: IndexContent<'_>,
     sparse: Option<&Sparse>,
 ) -> Result<Vec<u8>> {
     if split_index::is_to_be_split(repository, writer, &content) {
@@ -120,7 +120,7 @@ pub(crate) fn encode(
 /// valid trees.
 fn trees_of(
     repository: &Repository,
-    content: &Content<'_>,
+    content: &IndexContent<'_>,
 ) -> Result<Option<pronto_index::CachedTree>> {
     let bytes = Writer {
         skip_hash: true,
@@ -143,7 +143,7 @@ fn trees_of(
 }
 
 /// Whether there are entries that sparse directory entries could replace.
-fn may_collapse(content: &Content<'_>, sparse: &Sparse) -> bool {
+fn may_collapse(content: &IndexContent<'_>, sparse: &Sparse) -> bool {
     let mut matcher = sparse.matcher();
     content.entries.iter().any(|entry| {
         entry.flags.contains(Flags::SKIP_WORKTREE)
@@ -158,7 +158,7 @@ fn may_collapse(content: &Content<'_>, sparse: &Sparse) -> bool {
 /// # Errors
 /// Fails if a setting is malformed.
 pub(crate) fn writer(repository: &Repository) -> Result<Writer> {
-    use pronto_index::{OffsetTable, Version};
+    use pronto_index::{IndexVersion, OffsetTable};
     let config = repository.config();
     let many_files = config.bool_or("feature.manyfiles", false)?;
     let version = match repository.environment().text("GIT_INDEX_VERSION") {
@@ -176,7 +176,11 @@ pub(crate) fn writer(repository: &Repository) -> Result<Writer> {
         Some(crate::config::BoolOrInt::Int(number)) => usize::try_from(number).ok(),
     };
     Ok(Writer {
-        new_version: if four { Version::Four } else { Version::Two },
+        new_version: if four {
+            IndexVersion::Four
+        } else {
+            IndexVersion::Two
+        },
         force_version: None,
         skip_hash: config.bool_or("index.skiphash", many_files)?,
         offset_table: OffsetTable {

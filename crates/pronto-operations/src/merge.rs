@@ -5,8 +5,8 @@ use gix_object::Kind;
 use pronto_hash::ObjectId;
 use pronto_index::{Index, mode};
 use pronto_odb::Store;
-use pronto_worktree::attributes::{Attributes, State};
-use pronto_worktree::unpack::Side;
+use pronto_worktree::attributes::{AttributeState, Attributes};
+use pronto_worktree::unpack::TreeFile;
 
 use crate::config::Config;
 use crate::errors::from_worktree;
@@ -14,7 +14,7 @@ use crate::objects::from_odb;
 use crate::session::WorktreeSession;
 use crate::{Error, ErrorKind, Repository, Result, attributes};
 
-pub use pronto_diff::merge::{Favor, MARKER_LEN, Merged, Options, Style, merge};
+pub use pronto_diff::merge::{ConflictStyle, Favor, MARKER_LEN, MergedText, Options, merge};
 
 /// The number of bytes at the start of a content in which a NUL marks the content as binary.
 const LOOKED_AT: usize = 8000;
@@ -25,11 +25,11 @@ pub fn is_binary(content: &[u8]) -> bool {
 }
 
 /// Returns the conflict style called `name` (`merge`, `diff3` or `zdiff3`).
-pub fn style_named(name: &[u8]) -> Option<Style> {
+pub fn style_named(name: &[u8]) -> Option<ConflictStyle> {
     match name {
-        b"merge" => Some(Style::Merge),
-        b"diff3" => Some(Style::Diff3),
-        b"zdiff3" => Some(Style::ZealousDiff3),
+        b"merge" => Some(ConflictStyle::Merge),
+        b"diff3" => Some(ConflictStyle::Diff3),
+        b"zdiff3" => Some(ConflictStyle::ZealousDiff3),
         _ => None,
     }
 }
@@ -38,7 +38,7 @@ pub fn style_named(name: &[u8]) -> Option<Style> {
 ///
 /// # Errors
 /// Fails if the value is not a known style.
-pub fn conflict_style(repository: &Repository) -> Result<Style> {
+pub fn conflict_style(repository: &Repository) -> Result<ConflictStyle> {
     conflict_style_of(repository.config())
 }
 
@@ -46,8 +46,8 @@ pub fn conflict_style(repository: &Repository) -> Result<Style> {
 ///
 /// # Errors
 /// Fails if the value is not a known style.
-pub fn conflict_style_of(config: &Config) -> Result<Style> {
-    let mut style = Style::default();
+pub fn conflict_style_of(config: &Config) -> Result<ConflictStyle> {
+    let mut style = ConflictStyle::default();
     for entry in config.entries("merge.conflictstyle") {
         let value = entry.string()?;
         style = style_named(value).ok_or_else(|| {
@@ -62,19 +62,19 @@ pub fn conflict_style_of(config: &Config) -> Result<Style> {
 const CHOOSING: [&str; 2] = ["merge", "conflict-marker-size"];
 
 /// Merges blobs as text, if no setting or attribute requires another merge driver.
-pub(crate) struct Texts<'a> {
+pub(crate) struct TextMerge<'a> {
     objects: &'a Store,
     attributes: Attributes,
-    style: Style,
+    style: ConflictStyle,
 }
 
-impl<'a> Texts<'a> {
+impl<'a> TextMerge<'a> {
     /// Prepares merges in the conflict style `style`.
     ///
     /// # Errors
     /// Fails with [`Unsupported`](ErrorKind::Unsupported) if the configuration requires another
     /// merge than that of text with the default diff algorithm.
-    pub(crate) fn new(prepared: &'a WorktreeSession<'_>, style: Style) -> Result<Self> {
+    pub(crate) fn new(prepared: &'a WorktreeSession<'_>, style: ConflictStyle) -> Result<Self> {
         let repository = prepared.repository;
         let config = repository.config();
         if config.bool_or("merge.renormalize", false)? || config.contains("merge.default") {
@@ -84,7 +84,7 @@ impl<'a> Texts<'a> {
         if algorithm.is_some_and(|name| name != "default" && name != "myers") {
             return Err(lacking("merges with diff.algorithm"));
         }
-        Ok(Texts {
+        Ok(TextMerge {
             objects: prepared.objects,
             attributes: attributes::attributes_selected(repository, &prepared.index, &CHOOSING)?,
             style,
@@ -104,7 +104,7 @@ impl<'a> Texts<'a> {
         [ours, base, theirs]: [Option<ObjectId>; 3],
         names: [&BStr; 3],
     ) -> Result<ObjectId> {
-        let is_plain = |state: &State| matches!(state, State::Unspecified);
+        let is_plain = |state: &AttributeState| matches!(state, AttributeState::Unspecified);
         let mut stack = self.attributes.stack();
         let states = stack.states(path).map_err(from_worktree)?;
         if !states.iter().all(is_plain) {
@@ -136,7 +136,7 @@ impl<'a> Texts<'a> {
 }
 
 /// Recreates the conflicts of unmerged index entries in files (`--merge`).
-pub(crate) struct Remaking<'a>(Texts<'a>);
+pub(crate) struct Remaking<'a>(TextMerge<'a>);
 
 impl<'a> Remaking<'a> {
     /// Prepares recreating conflicts in the conflict style `style`.
@@ -144,12 +144,12 @@ impl<'a> Remaking<'a> {
     /// # Errors
     /// Fails with [`Unsupported`](ErrorKind::Unsupported) if the configuration requires another
     /// merge than that of text, or if the index has resolve-undo data.
-    pub(crate) fn new(prepared: &'a WorktreeSession<'_>, style: Style) -> Result<Self> {
+    pub(crate) fn new(prepared: &'a WorktreeSession<'_>, style: ConflictStyle) -> Result<Self> {
         let remembered = prepared.index.resolve_undo();
         if remembered.map_err(crate::errors::from_index)?.is_some() {
             return Err(lacking("bringing back conflicts that were resolved"));
         }
-        Ok(Remaking(Texts::new(prepared, style)?))
+        Ok(Remaking(TextMerge::new(prepared, style)?))
     }
 
     /// Merges the stages of `path` again, and stores the result with conflict markers as a blob.
@@ -158,13 +158,13 @@ impl<'a> Remaking<'a> {
     /// # Errors
     /// Fails with [`Unsupported`](ErrorKind::Unsupported) if a stage is not a text file, and with
     /// [`ErrorKind::Object`] if an object cannot be read or written.
-    pub(crate) fn remake(&self, index: &Index, path: &BStr) -> Result<Option<Side>> {
-        let mut sides: [Option<Side>; 4] = [None; 4];
+    pub(crate) fn remake(&self, index: &Index, path: &BStr) -> Result<Option<TreeFile>> {
+        let mut sides: [Option<TreeFile>; 4] = [None; 4];
         for at in index.stages(path) {
             let entry = index.entry(at);
             let side = sides.get_mut(usize::from(entry.stage()));
             side.into_iter().for_each(|side| {
-                *side = Some(Side {
+                *side = Some(TreeFile {
                     id: entry.id.to_owned(),
                     mode: entry.mode,
                 });
@@ -182,7 +182,7 @@ impl<'a> Remaking<'a> {
             .0
             .merge(path, [Some(ours.id), base, Some(theirs.id)], names)?;
         let mode = ours.mode;
-        Ok(Some(Side { id, mode }))
+        Ok(Some(TreeFile { id, mode }))
     }
 }
 
@@ -194,6 +194,6 @@ pub(crate) fn lacking(what: &str) -> Error {
 }
 
 /// Whether `side` is a regular file.
-fn is_file(side: Side) -> bool {
+fn is_file(side: TreeFile) -> bool {
     matches!(side.mode, mode::FILE | mode::EXECUTABLE)
 }

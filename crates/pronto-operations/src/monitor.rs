@@ -5,11 +5,11 @@ use crate::{Error, ErrorKind, Repository, Result, path};
 use bstr::ByteSlice;
 use pronto_hash::{Kind, TrailerDigester};
 use pronto_io::error::IoContext;
-use pronto_monitor::client::{self, Address};
+use pronto_monitor::client::{self, MonitorAddress};
 #[cfg(target_os = "linux")]
 use pronto_monitor::{
-    server::{Server, Settings},
-    watch::Source,
+    server::{MonitorServer, Settings},
+    watch::SourceChoice,
 };
 use std::fs::File;
 
@@ -36,9 +36,9 @@ pub fn is_listening(repository: &Repository) -> bool {
 ///
 /// # Errors
 /// Fails with [`ErrorKind::Unsupported`] if a home directory is needed and unknown.
-pub(crate) fn address(repository: &Repository) -> Result<Address> {
+pub(crate) fn address(repository: &Repository) -> Result<MonitorAddress> {
     if has_sockets(repository) {
-        return Ok(Address::in_repository(repository.git_dir()));
+        return Ok(MonitorAddress::in_repository(repository.git_dir()));
     }
     let home = repository.environment().home();
     let configured = repository.config().path("fsmonitor.socketDir", home)?;
@@ -50,7 +50,7 @@ pub(crate) fn address(repository: &Repository) -> Result<Address> {
     let top = repository.work_tree().unwrap_or(repository.git_dir());
     let mut hasher = TrailerDigester::new(Kind::Sha1);
     hasher.update(path::as_bytes(top));
-    Ok(Address::among_others(
+    Ok(MonitorAddress::among_others(
         &directory,
         &hasher.finish().to_string(),
     ))
@@ -124,20 +124,20 @@ pub fn run(repository: &Repository) -> Result<()> {
     settings.allow_remote = allow_remote;
     settings.source = source(repository)?;
     let address = address(repository)?;
-    let server = Server::new(top, repository.git_dir(), &address, settings);
+    let server = MonitorServer::new(top, repository.git_dir(), &address, settings);
     server.map_err(failed)?.run().map_err(failed)
 }
 
 /// Returns the configured source of change events (`fsmonitor.source`).
 #[cfg(target_os = "linux")]
-fn source(repository: &Repository) -> Result<Source> {
+fn source(repository: &Repository) -> Result<SourceChoice> {
     let Some(source) = repository.config().string("fsmonitor.source")? else {
-        return Ok(Source::Any);
+        return Ok(SourceChoice::Any);
     };
     match source.as_bytes() {
-        b"auto" => Ok(Source::Any),
-        b"inotify" => Ok(Source::Inotify),
-        b"fanotify" => Ok(Source::Fanotify),
+        b"auto" => Ok(SourceChoice::Any),
+        b"inotify" => Ok(SourceChoice::Inotify),
+        b"fanotify" => Ok(SourceChoice::Fanotify),
         _ => {
             let message = format!(
                 "bad value '{source}' of fsmonitor.source: it is auto, inotify or fanotify"

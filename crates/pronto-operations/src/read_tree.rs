@@ -7,13 +7,13 @@ use std::path::PathBuf;
 use bstr::{BString, ByteSlice};
 use pronto_hash::ObjectId;
 use pronto_index::{
-    CachedTree, Content, Entry, EntryRef, Flags, Index, Lock, Splitting, Stat, Writer,
+    CachedTree, Entry, EntryRef, Flags, Index, IndexContent, IndexLock, Splitting, Stat, Writer,
 };
 use pronto_io::watch::Watch;
 use pronto_worktree::checkout;
 use pronto_worktree::sparse::Sparse;
-use pronto_worktree::unpack::merge::{MergeDecision, Merged, Request, Rule, bind, merge};
-use pronto_worktree::unpack::{self, Refusals, Side};
+use pronto_worktree::unpack::merge::{MergeDecision, MergeRule, MergedIndex, Request, bind, merge};
+use pronto_worktree::unpack::{self, Refusals, TreeFile};
 
 use crate::errors::{from_index, from_worktree};
 use crate::session::WorktreeSession;
@@ -136,8 +136,8 @@ fn follow_patterns(
     let left = applied.leftover;
     let kept = left.modified.into_iter();
     let met = left.obstructed.into_iter();
-    let kept = kept.map(|path| checkout::Warning::NotUpToDate { path });
-    let met = met.map(|path| checkout::Warning::AlreadyPresent { path });
+    let kept = kept.map(|path| checkout::CheckoutWarning::NotUpToDate { path });
+    let met = met.map(|path| checkout::CheckoutWarning::AlreadyPresent { path });
     outcome.warnings.extend(kept.chain(met));
     outcome.warnings.extend(applied.warnings);
     outcome.failed.extend(applied.failed);
@@ -155,7 +155,7 @@ fn replace_index(
     let (entries, cached) = overlay(repository, trees)?;
     if !options.dry_run {
         let kind = repository.object_hash();
-        let mut content = Content::new(kind, entries.iter().map(Entry::as_ref));
+        let mut content = IndexContent::new(kind, entries.iter().map(Entry::as_ref));
         content.tree = cached.as_ref().map(Cow::Borrowed);
         let bytes = index::encode(
             repository,
@@ -187,7 +187,7 @@ fn overlay(
         let entries = all.changes.into_iter().filter_map(|change| change.entry);
         return Ok((entries.collect(), all.cached_tree));
     }
-    let mut paths: BTreeMap<BString, Side> = BTreeMap::new();
+    let mut paths: BTreeMap<BString, TreeFile> = BTreeMap::new();
     for tree in trees {
         unpack::files(*tree, store, protect, &mut |_| true, &mut |path, side| {
             paths.insert(path.to_owned(), side);
@@ -201,7 +201,7 @@ fn overlay(
     if paths.keys().any(is_above) {
         return unsupported("trees that have a file and a directory at one place");
     }
-    let entry = |(path, side): (&BString, &Side)| Entry {
+    let entry = |(path, side): (&BString, &TreeFile)| Entry {
         path: path.clone(),
         id: side.id,
         mode: side.mode,
@@ -247,10 +247,10 @@ pub(crate) fn decide(
     let initial = prepared.index.identity().is_none();
     let aggressive = options.aggressive;
     let rule = match (trees.len(), &options.mode) {
-        (1, _) => Rule::One,
+        (1, _) => MergeRule::One,
         (_, Mode::Prefix(_)) => return unsupported("several trees for one directory"),
-        (2, _) => Rule::Two { initial },
-        (3, _) => Rule::Three { aggressive },
+        (2, _) => MergeRule::Two { initial },
+        (3, _) => MergeRule::Three { aggressive },
         _ => return unsupported("merges of as many trees"),
     };
     let request = Request {
@@ -260,16 +260,20 @@ pub(crate) fn decide(
         update: options.update,
         look: !options.index_only,
     };
-    prepared.with_untracked(false, |may_go| {
-        prepared.with_situation(watch, |situation| {
-            let mut situation = *situation;
-            situation.stat_decides = true;
-            situation.sparse = options.patterns(prepared);
+    prepared.with_untracked(false, |is_expendable| {
+        prepared.with_worktree_view(watch, |worktree_view| {
+            let mut worktree_view = *worktree_view;
+            worktree_view.stat_decides = true;
+            worktree_view.sparse = options.patterns(prepared);
             let decision = match &options.mode {
-                Mode::Prefix(prefix) => {
-                    bind(trees[0], prefix.as_bstr(), &request, &situation, may_go)
-                }
-                _ => merge(&request, &situation, may_go),
+                Mode::Prefix(prefix) => bind(
+                    trees[0],
+                    prefix.as_bstr(),
+                    &request,
+                    &worktree_view,
+                    is_expendable,
+                ),
+                _ => merge(&request, &worktree_view, is_expendable),
             };
             decision.map_err(|error| match error.kind() {
                 pronto_worktree::ErrorKind::Unsupported => {
@@ -284,12 +288,12 @@ pub(crate) fn decide(
 /// Encodes the merged index.
 pub(crate) fn encode(
     prepared: &WorktreeSession<'_>,
-    merged: &Merged,
+    merged: &MergedIndex,
     writer: &Writer,
     watch: &Watch<'_>,
 ) -> Result<Vec<u8>> {
     let index: &Index = &prepared.index;
-    let mut content = Content::new(index.kind(), merged.entries(index));
+    let mut content = IndexContent::new(index.kind(), merged.entries(index));
     content.version = Some(index.version()).filter(|version| *version != 0);
     content.timestamp = index.timestamp();
     content.tree = merged.cached_tree.as_ref().map(Cow::Borrowed);
@@ -297,7 +301,7 @@ pub(crate) fn encode(
     prepared.encode_with(writer, content, watch)
 }
 
-fn commit(lock: Lock, bytes: &[u8], options: &Options) -> Result<()> {
+fn commit(lock: IndexLock, bytes: &[u8], options: &Options) -> Result<()> {
     let committed = match &options.output {
         Some(output) => lock.commit_to(bytes, output),
         None => lock.commit(bytes),

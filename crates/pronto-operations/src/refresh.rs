@@ -3,15 +3,15 @@
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_diff::ChangeKind;
-use pronto_index::{Edit, EntryRef, Flags, Stat, mode};
+use pronto_index::{EntryRef, Flags, IndexEdit, Stat, mode};
 use pronto_io::watch::Watch;
 use pronto_worktree::ignore::Patterns;
 use pronto_worktree::pathspec::Pathspec;
-use pronto_worktree::status::{Change, Job, Untracked};
+use pronto_worktree::status::{FileChange, StatusJob, Untracked};
 
 use crate::errors::from_index;
 use crate::session::WorktreeSession;
-use crate::status::{Converter, Heads, walk_options};
+use crate::status::{Converter, SubmoduleHeads, walk_options};
 use crate::support::{self, Operation};
 use crate::{Error, ErrorKind, Repository, Result};
 
@@ -62,7 +62,7 @@ pub fn refresh_index(
     watch: &Watch<'_>,
 ) -> Result<Refreshed> {
     support::require(Operation::WriteIndex, repository)?;
-    let (prepared, lock) = WorktreeSession::as_it_lies(repository)?;
+    let (prepared, lock) = WorktreeSession::with_sparse_index(repository)?;
     let pathspec = &options.pathspec;
     let mut entries = prepared.index.iter();
     let is_sparse = !pathspec.is_empty()
@@ -76,7 +76,7 @@ pub fn refresh_index(
     for entry in prepared.index.iter() {
         pathspec.mark(entry.path, &mut seen);
     }
-    let mut edit = Edit::new(&prepared.index);
+    let mut edit = IndexEdit::new(&prepared.index);
     let outdated = refresh(repository, &prepared, &mut edit, options, watch)?;
     let unmatched = seen.iter().position(|seen| !seen);
     if unmatched.is_none() && !edit.is_empty() {
@@ -97,14 +97,14 @@ pub fn refresh_index(
 pub(crate) fn refresh(
     repository: &Repository,
     prepared: &WorktreeSession<'_>,
-    edit: &mut Edit<'_>,
+    edit: &mut IndexEdit<'_>,
     options: &Options,
     watch: &Watch<'_>,
 ) -> Result<Vec<Outdated>> {
     let index = &prepared.index;
     let converter = Converter::new(repository, prepared.objects);
     let walk_options = walk_options_for(repository, options)?;
-    let job = Job {
+    let job = StatusJob {
         work_tree: repository.require_work_tree()?,
         git_dir: repository.git_dir(),
         index,
@@ -112,7 +112,7 @@ pub(crate) fn refresh(
         patterns: &Patterns::default(),
         ignore_files: None,
         conversion: &converter,
-        submodules: &Heads {
+        submodules: &SubmoduleHeads {
             repository,
             refuses_broken: false,
         },
@@ -122,7 +122,7 @@ pub(crate) fn refresh(
         options: walk_options,
     };
     let outcome = converter.walk(&job, None)?;
-    let is_settled = |edit: &Edit<'_>, entry: &EntryRef<'_>| {
+    let is_settled = |edit: &IndexEdit<'_>, entry: &EntryRef<'_>| {
         let now = edit.get(entry.path, entry.stage());
         now.is_none_or(|now| now.id != entry.id || now.stat != entry.stat)
     };
@@ -133,16 +133,16 @@ pub(crate) fn refresh(
         if (is_link && options.ignore_submodules) || is_settled(edit, &entry) {
             continue;
         }
-        let is_announced = entry.flags.contains(Flags::INTENT_TO_ADD);
+        let is_intent_to_add = entry.flags.contains(Flags::INTENT_TO_ADD);
         let kind = match changed.change {
             None => ChangeKind::Unmerged,
-            Some(Change::Deleted) => match find(prepared, &entry) {
-                Found::Nothing if options.ignore_missing => continue,
-                found => found.kind(is_announced),
+            Some(FileChange::Deleted) => match find(prepared, &entry) {
+                PathOccupant::Nothing if options.ignore_missing => continue,
+                found => found.kind(is_intent_to_add),
             },
-            Some(_) if is_announced => ChangeKind::Added,
-            Some(Change::TypeChanged) => ChangeKind::TypeChanged,
-            Some(Change::Modified | Change::Added) => ChangeKind::Modified,
+            Some(_) if is_intent_to_add => ChangeKind::Added,
+            Some(FileChange::TypeChanged) => ChangeKind::TypeChanged,
+            Some(FileChange::Modified | FileChange::Added) => ChangeKind::Modified,
         };
         if options.really
             && entry.flags.contains(Flags::ASSUME_VALID)
@@ -183,7 +183,7 @@ fn is_mark(now: &Stat, before: &Stat) -> bool {
 }
 
 /// The kind of the file system entry at the path of a missing file.
-enum Found {
+enum PathOccupant {
     Nothing,
     /// A leading directory of the path is a file.
     BelowFile,
@@ -191,29 +191,29 @@ enum Found {
     Other,
 }
 
-impl Found {
-    fn kind(self, is_announced: bool) -> ChangeKind {
+impl PathOccupant {
+    fn kind(self, is_intent_to_add: bool) -> ChangeKind {
         match self {
-            Found::Other => ChangeKind::TypeChanged,
-            Found::BelowFile if is_announced => ChangeKind::Added,
-            Found::BelowFile => ChangeKind::Modified,
-            Found::Nothing => ChangeKind::Deleted,
+            PathOccupant::Other => ChangeKind::TypeChanged,
+            PathOccupant::BelowFile if is_intent_to_add => ChangeKind::Added,
+            PathOccupant::BelowFile => ChangeKind::Modified,
+            PathOccupant::Nothing => ChangeKind::Deleted,
         }
     }
 }
 
-fn find(prepared: &WorktreeSession<'_>, entry: &EntryRef<'_>) -> Found {
+fn find(prepared: &WorktreeSession<'_>, entry: &EntryRef<'_>) -> PathOccupant {
     let (directory, name) = crate::path::split(entry.path);
     let opened = prepared.top.open_beneath(directory);
     match opened.and_then(|directory| directory.metadata(name)) {
-        Ok(_) => Found::Other,
+        Ok(_) => PathOccupant::Other,
         Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => {
             match is_below_link(prepared, directory.as_bstr()) {
-                true => Found::Nothing,
-                false => Found::BelowFile,
+                true => PathOccupant::Nothing,
+                false => PathOccupant::BelowFile,
             }
         }
-        Err(_) => Found::Nothing,
+        Err(_) => PathOccupant::Nothing,
     }
 }
 

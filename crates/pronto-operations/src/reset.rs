@@ -9,18 +9,18 @@ use bstr::{BString, ByteSlice};
 use gix_object::Kind;
 use pronto_diff::Difference;
 use pronto_hash::{ObjectId, oid};
-use pronto_index::{Edit, Entry, Flags, Lock, mode};
+use pronto_index::{Entry, Flags, IndexEdit, IndexLock, mode};
 use pronto_io::watch::Watch;
-use pronto_worktree::checkout::{Failure, Warning};
-use pronto_worktree::diff::{Announced, cached_trees, tree_and_index};
+use pronto_worktree::checkout::{CheckoutFailure, CheckoutWarning};
+use pronto_worktree::diff::{IntentToAdd, cached_trees, tree_and_index};
 use pronto_worktree::pathspec::Pathspec;
-use pronto_worktree::unpack::{self, Decision, Refusals};
+use pronto_worktree::unpack::{self, PlanningResult, Refusals};
 
-use crate::add::{self, Stage};
+use crate::add::{self, StagedIndex};
 use crate::errors::{from_index, from_worktree};
 use crate::refresh::{self, Outdated};
-use crate::refs::{Expected, update_failed};
-use crate::revision::Want;
+use crate::refs::{ExpectedValue, update_failed};
+use crate::revision::ExpectedType;
 use crate::session::WorktreeSession;
 use crate::status::read_tree as read_tree_object;
 use crate::support::{self, Operation};
@@ -61,7 +61,7 @@ impl Mode {
 
 /// The target of a reset.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
+pub struct ResetTarget {
     /// The name of the target for reflogs and messages.
     pub name: BString,
     /// The commit; `None` for a tree and for an unborn branch.
@@ -75,7 +75,7 @@ pub struct Target {
 #[non_exhaustive]
 pub struct Options {
     /// The commit or tree to reset to.
-    pub to: Target,
+    pub to: ResetTarget,
     /// The mode of the reset (`--soft`, `--mixed`, `--hard`, `--merge`, `--keep`).
     pub mode: Mode,
     /// The paths of the index to reset; `HEAD` is unchanged then. If empty, the whole index is
@@ -89,7 +89,7 @@ pub struct Options {
 
 impl Options {
     /// Returns the options of `git reset` to `to`.
-    pub fn new(to: Target) -> Self {
+    pub fn new(to: ResetTarget) -> Self {
         Options {
             to,
             mode: Mode::default(),
@@ -109,9 +109,9 @@ pub struct Report {
     pub unstaged: Vec<Outdated>,
     /// The files that could not be written. If there are any, neither the index nor `HEAD` has
     /// changed, and a repeated call completes the reset.
-    pub failed: Vec<Failure>,
+    pub failed: Vec<CheckoutFailure>,
     /// Warnings about other problems.
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<CheckoutWarning>,
     /// The new commit of `HEAD`, after a reset with `--hard`.
     pub head: Option<Oneline>,
 }
@@ -134,18 +134,18 @@ pub enum Outcome {
 ///
 /// # Errors
 /// Fails with [`ErrorKind::UnknownRevision`] if `name` is not a commit, or with paths not a tree.
-pub fn target(repository: &Repository, name: &bstr::BStr, with_paths: bool) -> Result<Target> {
+pub fn target(repository: &Repository, name: &bstr::BStr, with_paths: bool) -> Result<ResetTarget> {
     let wrong = |message: String| Error::new(ErrorKind::UnknownRevision, message);
     if name == "HEAD" && repository.head()?.id().is_none() {
-        return Ok(Target {
+        return Ok(ResetTarget {
             name: name.to_owned(),
             commit: None,
             tree: ObjectId::empty_tree(repository.object_hash()),
         });
     }
     let (want, kind, what) = match with_paths {
-        true => (Want::Treeish, Kind::Tree, "tree"),
-        false => (Want::Committish, Kind::Commit, "revision"),
+        true => (ExpectedType::Treeish, Kind::Tree, "tree"),
+        false => (ExpectedType::Committish, Kind::Commit, "revision"),
     };
     let id = repository
         .try_resolve(name, want)?
@@ -157,7 +157,7 @@ pub fn target(repository: &Repository, name: &bstr::BStr, with_paths: bool) -> R
     }
     let peeled = peeled.ok_or_else(unfit)?;
     let tree = repository.peel_to(peeled, Kind::Tree)?.ok_or_else(unfit)?;
-    Ok(Target {
+    Ok(ResetTarget {
         name: name.to_owned(),
         commit: (!with_paths).then_some(peeled),
         tree,
@@ -207,9 +207,9 @@ pub fn reset(
         Mode::Mixed => report.unstaged = reset_index(repository, options, watch)?,
         Mode::Hard | Mode::Merge | Mode::Keep => {
             match files::reset_files(repository, options, watch)? {
-                files::Reset::Refused(refusals) => return Ok(Outcome::Refused(refusals)),
-                files::Reset::NoHead => return Ok(Outcome::NoHead),
-                files::Reset::Done(outcome) => {
+                files::FileReset::Refused(refusals) => return Ok(Outcome::Refused(refusals)),
+                files::FileReset::NoHead => return Ok(Outcome::NoHead),
+                files::FileReset::Done(outcome) => {
                     report.failed = outcome.failed;
                     report.warnings = outcome.warnings;
                 }
@@ -265,7 +265,7 @@ fn reset_index(
     let (mut prepared, lock) = WorktreeSession::with_index(repository, read)?;
     let lock = lock?;
     let is_news = take_tree(repository, &mut prepared, options)?;
-    let mut edit = Edit::new(&prepared.index);
+    let mut edit = IndexEdit::new(&prepared.index);
     let mut unstaged = Vec::new();
     if !options.no_refresh {
         let how = refresh::Options::default();
@@ -303,7 +303,7 @@ fn take_tree(
             &prepared.index,
             cached.as_ref(),
             &options.pathspec,
-            Announced::Empty,
+            IntentToAdd::Empty,
             &mut read,
         )
         .map_err(from_worktree)?;
@@ -311,8 +311,8 @@ fn take_tree(
             return Ok(false);
         }
         let plain = add::Options::default();
-        let mut stage = Stage::new(prepared, repository, &plain)?;
-        let announced = match options.intent_to_add {
+        let mut stage = StagedIndex::new(prepared, repository, &plain)?;
+        let intent_to_add = match options.intent_to_add {
             true => Some(
                 repository
                     .objects()?
@@ -322,7 +322,7 @@ fn take_tree(
             false => None,
         };
         for difference in found.differences {
-            take(&mut stage, difference, prepared, announced)?;
+            take(&mut stage, difference, prepared, intent_to_add)?;
         }
         let edit = stage.into_edit()?;
         let writer = index::writer(repository)?;
@@ -346,7 +346,7 @@ fn save_old_head(repository: &Repository) -> Result<()> {
     // A branch with the null object id has no commit.
     let old = repository.head()?.id().filter(|id| !id.is_null());
     let before = repository.refs().id_of("ORIG_HEAD").unwrap_or_default();
-    let expected = before.map_or(Expected::Anything, Expected::Object);
+    let expected = before.map_or(ExpectedValue::Anything, ExpectedValue::Object);
     let mut transaction = repository.transaction();
     let failed = match old {
         Some(old) => {
@@ -386,9 +386,9 @@ fn move_branch(repository: &Repository, commit: ObjectId, name: &BString) -> Res
     let plain = [b"reset: moving to ", shown.as_bytes()].concat().into();
     let expected = match old {
         // Git does not verify the old value if it is the null object id.
-        Some(old) if old.is_null() => Expected::Anything,
-        Some(old) => Expected::Object(old),
-        None => Expected::Missing,
+        Some(old) if old.is_null() => ExpectedValue::Anything,
+        Some(old) => ExpectedValue::Object(old),
+        None => ExpectedValue::Missing,
     };
     let mut transaction = repository.transaction();
     let message = reflog_message(repository, "updating HEAD", plain);
@@ -399,13 +399,13 @@ fn move_branch(repository: &Repository, commit: ObjectId, name: &BString) -> Res
 
 /// Sets the index entries that differ from the tree to those of the tree.
 fn take(
-    stage: &mut Stage<'_>,
+    stage: &mut StagedIndex<'_>,
     difference: Difference,
     prepared: &WorktreeSession<'_>,
-    announced: Option<ObjectId>,
+    intent_to_add: Option<ObjectId>,
 ) -> Result<()> {
     let path = difference.path;
-    let (id, entry_mode) = match (difference.old, announced) {
+    let (id, entry_mode) = match (difference.old, intent_to_add) {
         (Some(side), _) => (side.id, side.mode),
         (None, Some(empty)) => (empty, mode::FILE),
         (None, None) => {
@@ -447,8 +447,8 @@ fn take(
 
 fn write(
     prepared: &WorktreeSession<'_>,
-    edit: &Edit<'_>,
-    lock: Lock,
+    edit: &IndexEdit<'_>,
+    lock: IndexLock,
     watch: &Watch<'_>,
 ) -> Result<()> {
     let bytes = prepared.encode(edit.content(), watch)?;

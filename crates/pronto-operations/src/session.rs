@@ -6,19 +6,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
-use pronto_index::{Content, EntryRef, Index, Lock, Rules, Writer};
+use pronto_index::{EntryRef, Index, IndexContent, IndexLock, StatRules, Writer};
 use pronto_io::dir::Directory;
 use pronto_io::error::IoContext;
 use pronto_io::watch::Watch;
 use pronto_odb::Store;
 use pronto_worktree::attributes::{
-    Attributes, Directories, Files, FromIndex, FromWorktree, Growing,
+    Attributes, AttributesByDirectory, Files, FromIndex, FromWorktree, Growing,
 };
-use pronto_worktree::checkout::{self, Context, Plan};
-use pronto_worktree::filter::{ATTRIBUTES, Programs, SafeCrlf, Settings, ToGit, Warnings};
-use pronto_worktree::ignore::{Patterns, Stack};
+use pronto_worktree::checkout::{self, CheckoutContext, CheckoutPlan};
+use pronto_worktree::filter::{ATTRIBUTES, FilterPrograms, SafeCrlf, Settings, ToGit, Warnings};
+use pronto_worktree::ignore::{IgnoreStack, Patterns};
 use pronto_worktree::sparse::Sparse;
-use pronto_worktree::unpack::{Checker, MayGo, Unpacked, WorktreeView};
+use pronto_worktree::unpack::{ContentChecker, IsExpendable, UnpackPlan, WorktreeView};
 
 use crate::checkout_tree::write_files;
 use crate::errors::from_worktree;
@@ -36,30 +36,30 @@ pub(crate) struct WorktreeSession<'r> {
     pub(crate) settings: Arc<Settings>,
     pub(crate) options: checkout::Options,
     files: Files,
-    pub(crate) rules: Rules,
+    pub(crate) rules: StatRules,
     pub(crate) sparse: Option<Sparse>,
     /// The attributes of the current files.
     present: Attributes,
     /// The filter processes that were started while files were written.
-    programs: Mutex<Option<Programs>>,
+    programs: Mutex<Option<FilterPrograms>>,
 }
 
 impl<'r> WorktreeSession<'r> {
     /// Locks the index and reads it.
-    pub(crate) fn new(repository: &'r Repository) -> Result<(Self, Lock)> {
+    pub(crate) fn new(repository: &'r Repository) -> Result<(Self, IndexLock)> {
         let (prepared, lock) = Self::try_new(repository)?;
         Ok((prepared, lock?))
     }
 
     /// Does the same as [`new`](Self::new) for a caller that may not have to write: a lock held by
     /// another process is an inner error.
-    pub(crate) fn try_new(repository: &'r Repository) -> Result<(Self, Result<Lock>)> {
+    pub(crate) fn try_new(repository: &'r Repository) -> Result<(Self, Result<IndexLock>)> {
         Self::with_index(repository, || repository.index())
     }
 
     /// Does the same as [`new`](Self::new) for a caller that accepts sparse directory entries: the
     /// index is not expanded.
-    pub(crate) fn as_it_lies(repository: &'r Repository) -> Result<(Self, Lock)> {
+    pub(crate) fn with_sparse_index(repository: &'r Repository) -> Result<(Self, IndexLock)> {
         let (prepared, lock) = Self::with_index(repository, || repository.index_for_looking())?;
         Ok((prepared, lock?))
     }
@@ -82,7 +82,7 @@ impl<'r> WorktreeSession<'r> {
     pub(crate) fn with_index(
         repository: &'r Repository,
         read: impl FnOnce() -> Result<Index>,
-    ) -> Result<(Self, Result<Lock>)> {
+    ) -> Result<(Self, Result<IndexLock>)> {
         repository.require_work_tree()?;
         let lock = index::lock(repository);
         Ok((Self::without_lock(repository, read)?, lock))
@@ -107,7 +107,7 @@ impl<'r> WorktreeSession<'r> {
         let sparse = repository.sparse_checkout()?;
         let index = repository.with_present_files(read()?)?;
         let same = top.try_clone().context(ErrorKind::Io, cannot_open, path)?;
-        let source = FromWorktree::new(same, Directories::new());
+        let source = FromWorktree::new(same, AttributesByDirectory::new());
         let present =
             Attributes::new(&ATTRIBUTES, &files, Box::new(source)).map_err(from_worktree)?;
         Ok(WorktreeSession {
@@ -126,7 +126,7 @@ impl<'r> WorktreeSession<'r> {
     }
 
     /// Calls `work` with a view of the current index and worktree.
-    pub(crate) fn with_situation<T>(
+    pub(crate) fn with_worktree_view<T>(
         &self,
         watch: &Watch<'_>,
         work: impl FnOnce(&WorktreeView<'_>) -> Result<T>,
@@ -165,7 +165,7 @@ impl<'r> WorktreeSession<'r> {
     /// attributes are read.
     pub(crate) fn write_files<'a>(
         &self,
-        plan: &Plan,
+        plan: &CheckoutPlan,
         entries: impl IntoIterator<Item = EntryRef<'a>>,
         watch: &Watch<'_>,
     ) -> Result<checkout::Outcome> {
@@ -191,7 +191,7 @@ impl<'r> WorktreeSession<'r> {
     /// that the worktree lacks.
     pub(crate) fn write_as_they_are(
         &self,
-        plan: &Plan,
+        plan: &CheckoutPlan,
         watch: &Watch<'_>,
     ) -> Result<checkout::Outcome> {
         let attributes = attributes::attributes_of_files(self.repository, &self.index)?;
@@ -200,7 +200,7 @@ impl<'r> WorktreeSession<'r> {
 
     fn carry_out(
         &self,
-        plan: &Plan,
+        plan: &CheckoutPlan,
         attributes: &Attributes,
         watch: &Watch<'_>,
     ) -> Result<checkout::Outcome> {
@@ -212,7 +212,7 @@ impl<'r> WorktreeSession<'r> {
         let plan = match settings {
             Ok(()) => plan,
             Err(_) => {
-                removals = Plan {
+                removals = CheckoutPlan {
                     remove: plan.remove.clone(),
                     write: Vec::new(),
                 };
@@ -224,7 +224,7 @@ impl<'r> WorktreeSession<'r> {
             watch,
         };
         exact.fetch_promised(blobs_of(plan).map(|item| item.id), self.objects)?;
-        let context = Context {
+        let context = CheckoutContext {
             top: &self.top,
             objects: self.objects,
             attributes,
@@ -243,7 +243,7 @@ impl<'r> WorktreeSession<'r> {
     }
 
     /// Encodes an index with `content` in the configured format.
-    pub(crate) fn encode(&self, content: Content<'_>, watch: &Watch<'_>) -> Result<Vec<u8>> {
+    pub(crate) fn encode(&self, content: IndexContent<'_>, watch: &Watch<'_>) -> Result<Vec<u8>> {
         self.encode_with(&index::writer(self.repository)?, content, watch)
     }
 
@@ -251,11 +251,11 @@ impl<'r> WorktreeSession<'r> {
     pub(crate) fn encode_with(
         &self,
         writer: &Writer,
-        mut content: Content<'_>,
+        mut content: IndexContent<'_>,
         watch: &Watch<'_>,
     ) -> Result<Vec<u8>> {
-        self.with_situation(watch, |situation| {
-            let mut checker = Checker::new(situation);
+        self.with_worktree_view(watch, |worktree_view| {
+            let mut checker = ContentChecker::new(worktree_view);
             content.smudge(|entry| checker.is_quietly_modified(entry).unwrap_or(true));
             Ok(())
         })?;
@@ -263,8 +263,12 @@ impl<'r> WorktreeSession<'r> {
     }
 
     /// Encodes the index after the changes `unpacked`.
-    pub(crate) fn encode_changed(&self, unpacked: &Unpacked, watch: &Watch<'_>) -> Result<Vec<u8>> {
-        let mut content = Content::new(self.index.kind(), unpacked.entries(&self.index));
+    pub(crate) fn encode_changed(
+        &self,
+        unpacked: &UnpackPlan,
+        watch: &Watch<'_>,
+    ) -> Result<Vec<u8>> {
+        let mut content = IndexContent::new(self.index.kind(), unpacked.entries(&self.index));
         content.version = Some(self.index.version()).filter(|version| *version != 0);
         content.timestamp = self.index.timestamp();
         content.tree = unpacked.cached_tree.as_ref().map(Cow::Borrowed);
@@ -274,7 +278,7 @@ impl<'r> WorktreeSession<'r> {
 }
 
 /// Returns the files that are written.
-fn blobs_of(plan: &Plan) -> impl Iterator<Item = &checkout::Item> {
+fn blobs_of(plan: &CheckoutPlan) -> impl Iterator<Item = &checkout::CheckoutItem> {
     plan.write.iter().filter(|item| !item.is_submodule())
 }
 
@@ -284,7 +288,7 @@ impl WorktreeSession<'_> {
     pub(crate) fn with_untracked<T>(
         &self,
         keep_ignored: bool,
-        work: impl FnOnce(&mut MayGo<'_>) -> Result<T>,
+        work: impl FnOnce(&mut IsExpendable<'_>) -> Result<T>,
     ) -> Result<T> {
         let patterns: OnceCell<Patterns> = OnceCell::new();
         let read = |directory: &BStr| {
@@ -296,18 +300,18 @@ impl WorktreeSession<'_> {
                 directory,
             )
         };
-        let mut stack: Option<Stack<'_>> = None;
-        let mut may_go = |path: &BStr, is_directory: bool| {
+        let mut stack: Option<IgnoreStack<'_>> = None;
+        let mut is_expendable = |path: &BStr, is_directory: bool| {
             if keep_ignored {
                 return Ok(false);
             }
             let patterns =
                 patterns.get_or_init(|| ignore_patterns(self.repository).unwrap_or_default());
-            let stack = stack.get_or_insert_with(|| Stack::new(patterns, Some(&read)));
+            let stack = stack.get_or_insert_with(|| IgnoreStack::new(patterns, Some(&read)));
             let end = path.rfind_byte(b'/').unwrap_or(0);
             stack.enter(path[..end].as_bstr());
             Ok(stack.is_directory_ignored() || stack.is_ignored(path, is_directory))
         };
-        work(&mut may_go)
+        work(&mut is_expendable)
     }
 }

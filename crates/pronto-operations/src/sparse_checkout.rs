@@ -9,17 +9,17 @@ use std::path::Path;
 use bstr::{BStr, ByteSlice};
 use pronto_index::{Cover, EntryRef, Index};
 use pronto_io::watch::Watch;
-use pronto_worktree::checkout::{Failure, Warning};
-use pronto_worktree::pathspec::{Defaults, Pathspec};
-use pronto_worktree::sparse::{Definition, Leftover, Sparse, outside};
+use pronto_worktree::checkout::{CheckoutFailure, CheckoutWarning};
+use pronto_worktree::pathspec::{Pathspec, PathspecDefaults};
+use pronto_worktree::sparse::{Leftover, Sparse, SparseDefinition, outside};
 use pronto_worktree::unpack;
 
 use crate::config::Config;
-use crate::config::edit::{self, Refusal};
+use crate::config::edit::{self, EditRefusal};
 use crate::errors::{from_index, from_worktree};
 use crate::lock::{Lock, PATIENCE};
 use crate::session::WorktreeSession;
-use crate::status::{self, Search, ignore_patterns};
+use crate::status::{self, UntrackedSearch, ignore_patterns};
 use crate::support::{self, Operation};
 use crate::{Error, ErrorKind, Repository, Result, path};
 
@@ -42,10 +42,10 @@ pub struct Applied {
     /// The paths that could not be adapted to the patterns.
     pub leftover: Leftover,
     /// Warnings about other problems.
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<CheckoutWarning>,
     /// The files that could not be written. If there are any, the index and the patterns are
     /// unchanged.
-    pub failed: Vec<Failure>,
+    pub failed: Vec<CheckoutFailure>,
 }
 
 /// Enables the sparse checkout with `modes`, in the configuration of the worktree. A new sparse
@@ -83,7 +83,7 @@ pub fn begin(repository: &mut Repository) -> Result<()> {
     write_modes(repository, Modes::default())?;
     let lock = Lock::acquire(repository.git_path("info/sparse-checkout"), PATIENCE)?;
     let mut lock = lock.recorded(repository.config());
-    lock.write_and_close(&Definition::Directories(BTreeSet::new()).to_text())?;
+    lock.write_and_close(&SparseDefinition::Directories(BTreeSet::new()).to_text())?;
     lock.commit()
 }
 
@@ -125,7 +125,11 @@ fn give_work_tree_config(repository: &mut Repository) -> Result<()> {
 /// Fails with `ErrorKind::Locked` if the index or the patterns are locked, with
 /// `ErrorKind::Interrupted` if the operation is interrupted, and with other kinds if the index, the
 /// patterns or a tree cannot be read or written.
-pub fn set(repository: &Repository, definition: &Definition, watch: &Watch<'_>) -> Result<Applied> {
+pub fn set(
+    repository: &Repository,
+    definition: &SparseDefinition,
+    watch: &Watch<'_>,
+) -> Result<Applied> {
     support::require(Operation::SparseCheckout, repository)?;
     let file = repository.git_path("info/sparse-checkout");
     let mut lock = Lock::acquire(file, PATIENCE)?.recorded(repository.config());
@@ -164,7 +168,7 @@ pub fn reapply(repository: &Repository, watch: &Watch<'_>) -> Result<Applied> {
 /// The same as for [`set`].
 pub fn disable(repository: &mut Repository, watch: &Watch<'_>) -> Result<Applied> {
     support::require(Operation::SparseCheckout, repository)?;
-    let everything = Definition::Patterns(vec!["/*".into()]);
+    let everything = SparseDefinition::Patterns(vec!["/*".into()]);
     let everything = everything.to_sparse(repository.ignores_case()?);
     let applied = apply_sparsity(repository, everything, watch)?;
     if applied.failed.is_empty() {
@@ -188,10 +192,10 @@ fn apply_sparsity(repository: &Repository, sparse: Sparse, watch: &Watch<'_>) ->
         return Ok(Applied::default());
     }
     prepared.sparse = Some(sparse);
-    let mut unpacked = prepared.with_situation(watch, |situation| {
-        let mut situation = *situation;
-        situation.stat_decides = true;
-        unpack::sparsity(&situation).map_err(from_worktree)
+    let mut unpacked = prepared.with_worktree_view(watch, |worktree_view| {
+        let mut worktree_view = *worktree_view;
+        worktree_view.stat_decides = true;
+        unpack::sparsity(&worktree_view).map_err(from_worktree)
     })?;
     let entries = unpacked.entries(&prepared.index);
     let mut outcome = prepared.write_files(&unpacked.plan, entries, watch)?;
@@ -245,7 +249,7 @@ fn clean_outside(
     prepared: &WorktreeSession<'_>,
     entries: &[EntryRef<'_>],
     watch: &Watch<'_>,
-) -> Result<Vec<Warning>> {
+) -> Result<Vec<CheckoutWarning>> {
     // If files are expected outside of the patterns, tracked files may exist unnoticed. Git would
     // remove them with their content.
     let key = "sparse.expectFilesOutsideOfPatterns";
@@ -267,14 +271,14 @@ fn clean_outside(
             patterns = Some(ignore_patterns(repository)?);
         }
         let Some(patterns) = &patterns else { continue };
-        let literal = Defaults {
+        let literal = PathspecDefaults {
             literal: true,
-            ..Defaults::default()
+            ..PathspecDefaults::default()
         };
         let top = repository.require_work_tree()?;
         let one = [directory.as_bstr()];
         let pathspec = Pathspec::parse(one, "".into(), top, literal).map_err(from_worktree)?;
-        let search = Search {
+        let search = UntrackedSearch {
             patterns,
             ignore_file: Some(".gitignore".into()),
             pathspec: &pathspec,
@@ -284,9 +288,9 @@ fn clean_outside(
         };
         let untracked = status::untracked_files(repository, &prepared.index, &search, watch)?;
         if !untracked.is_empty() {
-            warnings.push(Warning::UntrackedOutside { directory });
+            warnings.push(CheckoutWarning::UntrackedOutside { directory });
         } else if remove_directory(prepared, directory.as_bstr()).is_err() {
-            warnings.push(Warning::DirectoryStays { directory });
+            warnings.push(CheckoutWarning::DirectoryStays { directory });
         }
     }
     Ok(warnings)
@@ -309,7 +313,7 @@ fn unset(file: &Path, key: &str, config: &Config) -> Result<()> {
         path::as_bytes(file),
         config,
         |document| match document.unset(key.into(), true, |_| true) {
-            Ok(()) | Err(Refusal::NothingSet) => Ok(()),
+            Ok(()) | Err(EditRefusal::NothingSet) => Ok(()),
             Err(_) => {
                 let message = format!("cannot remove '{key}'");
                 Err(Error::new(ErrorKind::Config, message))

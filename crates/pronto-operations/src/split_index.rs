@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bstr::BStr;
 use pronto_hash::ObjectId;
-use pronto_index::{Content, Index, Outline, SharedIndex, Splitting, Writer};
+use pronto_index::{Index, IndexContent, IndexOutline, SharedIndex, Splitting, Writer};
 use pronto_io::cleanup::Guard;
 use pronto_io::error::IoContext;
 use pronto_repository::index::freshen;
@@ -49,7 +49,7 @@ fn current_shared(repository: &Repository) -> Option<ObjectId> {
     names
         .find(|entry| entry.as_ref().is_ok_and(is_shared))?
         .ok()?;
-    let outline = Outline::open(&repository.index_path(), repository.object_hash()).ok()?;
+    let outline = IndexOutline::open(&repository.index_path(), repository.object_hash()).ok()?;
     outline.shared_id()
 }
 
@@ -57,7 +57,7 @@ fn current_shared(repository: &Repository) -> Option<ObjectId> {
 pub(crate) fn is_to_be_split(
     repository: &Repository,
     writer: &Writer,
-    content: &Content<'_>,
+    content: &IndexContent<'_>,
 ) -> bool {
     let is_sparse = content.sparse || content.entries.iter().any(|it| it.is_sparse_directory());
     !is_sparse
@@ -72,7 +72,7 @@ pub(crate) fn is_to_be_split(
 pub(crate) fn encode_split(
     repository: &Repository,
     writer: &Writer,
-    content: &Content<'_>,
+    content: &IndexContent<'_>,
 ) -> Result<Vec<u8>> {
     let kept = match writer.splitting {
         Splitting::Renew => None,

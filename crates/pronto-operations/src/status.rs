@@ -19,7 +19,7 @@ mod untracked_cache;
 mod untracked_list;
 mod write_back;
 
-use crate::refs::Head;
+use crate::refs::HeadValue;
 use crate::support;
 use crate::{Repository, Result};
 use bstr::BString;
@@ -33,24 +33,24 @@ pub(crate) use crate::ignores::read_ignore_file;
 pub(crate) use crate::tree_objects::read_tree;
 pub use check_ignore::check_ignored;
 pub use check_ignore::{IgnoreCheck, IgnoreRule};
-pub(crate) use contents::Contents;
+pub(crate) use contents::RenameContents;
 pub(crate) use conversion::Converter;
-pub(crate) use files::Heads;
-pub use files::{FileState, Search};
+pub(crate) use files::SubmoduleHeads;
+pub use files::{FileState, UntrackedSearch};
 pub use files::{changed_files, deleted_files, entries_of_tree, ignored_entries, untracked_files};
 pub use items::items;
-pub use items::{Item, Items};
+pub use items::{Items, StatusItem};
 pub use line_endings::LineEndings;
 pub use line_endings::line_endings;
-pub use pronto_diff::{ChangeKind, Renames, Side};
+pub use pronto_diff::{ChangeKind, DifferenceSide, Renames};
 pub use pronto_worktree::ignore::Patterns;
 pub use pronto_worktree::pathspec::Pathspec;
-pub use pronto_worktree::status::{Change, Ignored, Problem, SubmoduleState, Untracked};
+pub use pronto_worktree::status::{FileChange, Ignored, Problem, SubmoduleState, Untracked};
 pub use settings::walk_options;
-pub use state::{Operation, Rebase, SparseCheckout, State};
+pub use state::{OperationInProgress, PickInProgress, RebaseInProgress, SparseCheckout};
 pub use submodules::IgnoreSubmodules;
-pub(crate) use submodules::Inspector;
-pub use tracking::{Divergence, Upstream};
+pub(crate) use submodules::SubmoduleInspector;
+pub use tracking::{Divergence, TrackedUpstream};
 pub use tracking::{ahead_behind, upstream};
 pub(crate) use untracked_cache::new_untracked_cache;
 
@@ -87,9 +87,9 @@ pub struct Options {
 
 impl Options {
     /// Returns the `HEAD` with which the index is compared.
-    fn head(&self, repository: &Repository) -> Result<Head> {
+    fn head(&self, repository: &Repository) -> Result<HeadValue> {
         match self.commit {
-            Some(id) => Ok(Head::Detached { id }),
+            Some(id) => Ok(HeadValue::Detached { id }),
             None => repository.head(),
         }
     }
@@ -119,7 +119,7 @@ impl Default for Options {
 #[non_exhaustive]
 pub struct Report {
     /// The state of `HEAD`.
-    pub head: Head,
+    pub head: HeadValue,
     /// The paths that differ, in order.
     pub entries: Vec<Entry>,
     /// The untracked files and directories, in order. Directories end with a slash.
@@ -127,7 +127,7 @@ pub struct Report {
     /// The ignored files and directories, in order. Directories end with a slash.
     pub ignored: Vec<BString>,
     /// The operation in progress, if [`Options::state`] is set.
-    pub state: State,
+    pub state: OperationInProgress,
     /// Whether the index has an untracked cache of another worktree path or system, which cannot be
     /// used.
     pub has_foreign_cache: bool,
@@ -146,11 +146,11 @@ pub struct Entry {
     /// The change from the index to the file: the second letter of `status --short`.
     pub worktree: Option<ChangeKind>,
     /// The old path of a renamed or copied file.
-    pub origin: Option<Origin>,
+    pub origin: Option<StatusOrigin>,
     /// The file in `HEAD`, if the index differs from it.
-    pub in_head: Option<Side>,
+    pub in_head: Option<DifferenceSide>,
     /// The file in the index.
-    pub in_index: Option<Side>,
+    pub in_index: Option<DifferenceSide>,
     /// The mode of the file; zero if it is gone.
     pub file_mode: u32,
     /// The changes of a submodule.
@@ -163,23 +163,23 @@ pub struct Entry {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stages {
     /// The version of the merge base (stage 1).
-    pub base: Option<Side>,
+    pub base: Option<DifferenceSide>,
     /// The version of our side (stage 2).
-    pub ours: Option<Side>,
+    pub ours: Option<DifferenceSide>,
     /// The version of the side that is merged (stage 3).
-    pub theirs: Option<Side>,
+    pub theirs: Option<DifferenceSide>,
 }
 
 impl Stages {
     /// Returns the versions in the order of their stages.
-    pub fn in_order(&self) -> [Option<Side>; 3] {
+    pub fn in_order(&self) -> [Option<DifferenceSide>; 3] {
         [self.base, self.ours, self.theirs]
     }
 }
 
 /// The origin of a renamed or copied file.
 #[derive(Clone, Debug)]
-pub struct Origin {
+pub struct StatusOrigin {
     /// The old path.
     pub path: BString,
     /// [`Renamed`](ChangeKind::Renamed) or [`Copied`](ChangeKind::Copied).

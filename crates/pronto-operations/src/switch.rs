@@ -13,11 +13,11 @@ use gix_object::Kind;
 use pronto_diff::ChangeKind;
 use pronto_hash::ObjectId;
 use pronto_io::watch::Watch;
-use pronto_worktree::checkout::{Failure, Warning};
+use pronto_worktree::checkout::{CheckoutFailure, CheckoutWarning};
 use pronto_worktree::unpack::Refusals;
 
-use crate::refs::{Expected, Head, RefName, bad_name, update_failed};
-use crate::status::{self, Upstream};
+use crate::refs::{ExpectedValue, HeadValue, RefName, bad_name, update_failed};
+use crate::status::{self, TrackedUpstream};
 use crate::support::{self, Operation};
 use crate::{Error, ErrorKind, PartialFailure, Repository, Result, hooks, in_progress};
 
@@ -28,7 +28,7 @@ pub use left_behind::{LeftBehind, Oneline};
 pub use pronto_repository::in_progress::Cancelled;
 pub use remotes::Candidates;
 pub use remotes::remote_branches_named;
-pub use start::Start;
+pub use start::StartPoint;
 pub use start::start_at;
 pub use state::refuse_while_in_progress;
 
@@ -40,7 +40,7 @@ pub(crate) use move_files::MovedFiles;
 #[non_exhaustive]
 pub struct Options {
     /// The branch or commit to switch to; `None` for the commit of `HEAD`.
-    pub to: Option<Start>,
+    pub to: Option<StartPoint>,
     /// The branch to create at `to` (`--create`, `--force-create`, `--orphan`).
     pub create: Option<NewBranch>,
     /// Detach `HEAD`, even if `to` is a branch (`--detach`).
@@ -50,7 +50,7 @@ pub struct Options {
     /// With `discard`, also overwrite untracked files.
     pub overwrite_untracked: bool,
     /// Without `to`, do not examine files at all.
-    pub stay_lightly: bool,
+    pub skips_worktree_scan: bool,
     /// Allow a branch that is checked out in another worktree (`--ignore-other-worktrees`).
     pub ignore_other_worktrees: bool,
     /// Fail instead of overwriting ignored files (`--no-overwrite-ignore`).
@@ -93,13 +93,13 @@ pub struct Report {
     /// Files that differ from the new commit, in order.
     pub local_changes: Vec<LocalChange>,
     /// The new branch's relation to its upstream.
-    pub upstream: Option<Upstream>,
+    pub upstream: Option<TrackedUpstream>,
     /// The operations in progress that were cancelled.
     pub cancelled: Vec<Cancelled>,
     /// The files that could not be written.
-    pub failed: Vec<Failure>,
+    pub failed: Vec<CheckoutFailure>,
     /// Warnings about other problems.
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<CheckoutWarning>,
     /// The exit code of the hook `post-checkout`, if it ran.
     pub hook: Option<i32>,
 }
@@ -165,10 +165,10 @@ pub fn switch(
         let message = "You are on a branch yet to be born";
         return Err(Error::new(ErrorKind::InvalidInput, message).into());
     }
-    let new_head = Destination::new(options, &old);
+    let new_head = SwitchTarget::new(options, &old);
     repository.check_log_identity()?;
     let mut report = Report::default();
-    if !(options.to.is_none() && options.stay_lightly && !options.empty) {
+    if !(options.to.is_none() && options.skips_worktree_scan && !options.empty) {
         match move_files::move_files(repository, old.id(), &new_head, options, watch)? {
             MovedFiles::Done(outcome) => {
                 report.failed = outcome.failed;
@@ -182,7 +182,7 @@ pub fn switch(
             report.local_changes = move_files::local_changes(repository, commit, watch)?;
         }
     }
-    if let (Head::Detached { id }, false) = (&old, options.quiet)
+    if let (HeadValue::Detached { id }, false) = (&old, options.quiet)
         && new_head.commit != Some(*id)
         && !id.is_null()
     {
@@ -202,32 +202,32 @@ pub fn switch(
 }
 
 /// Returns whether `head` is unborn. A branch with the null object id is unborn, too.
-fn is_unborn(head: &Head) -> bool {
+fn is_unborn(head: &HeadValue) -> bool {
     match head {
-        Head::Unborn { .. } => true,
-        Head::Branch { id, .. } => id.is_null(),
-        Head::Detached { .. } => false,
+        HeadValue::Unborn { .. } => true,
+        HeadValue::Branch { id, .. } => id.is_null(),
+        HeadValue::Detached { .. } => false,
     }
 }
 
 /// Returns `head` with a tag peeled to its commit. The id is null if the object is missing or
 /// cannot be peeled to a commit.
-fn with_commit(repository: &Repository, head: Head) -> Result<Head> {
+fn with_commit(repository: &Repository, head: HeadValue) -> Result<HeadValue> {
     let commit = |id| -> Result<ObjectId> {
         let commit = repository.peel_to(id, Kind::Commit)?;
         Ok(commit.unwrap_or(repository.object_hash().null()))
     };
     Ok(match head {
-        Head::Branch { name, id } => Head::Branch {
+        HeadValue::Branch { name, id } => HeadValue::Branch {
             name,
             id: commit(id)?,
         },
-        Head::Detached { id } => Head::Detached { id: commit(id)? },
-        Head::Unborn { .. } => head,
+        HeadValue::Detached { id } => HeadValue::Detached { id: commit(id)? },
+        HeadValue::Unborn { .. } => head,
     })
 }
 
-fn check_branches(repository: &Repository, options: &Options, old: &Head) -> Result<()> {
+fn check_branches(repository: &Repository, options: &Options, old: &HeadValue) -> Result<()> {
     let check = |name: &BStr| {
         if options.ignore_other_worktrees || old.name() == Some(name) {
             return Ok(());
@@ -276,8 +276,8 @@ fn rename_unborn(
 fn move_head(
     repository: &Repository,
     options: &Options,
-    old: &Head,
-    mut to: Destination,
+    old: &HeadValue,
+    mut to: SwitchTarget,
     report: &mut Report,
 ) -> Result<()> {
     let mut existed = false;
@@ -296,7 +296,7 @@ fn move_head(
         // `HEAD` does not move.
     } else if let (true, Some(commit)) = (detaches, to.commit) {
         let mut transaction = repository.transaction();
-        transaction.detach("HEAD", commit, Expected::Anything, &message);
+        transaction.detach("HEAD", commit, ExpectedValue::Anything, &message);
         let moved = transaction.commit();
         moved.map_err(|error| update_failed("HEAD", error))?;
         report.left_branch = old.name().is_some();
@@ -326,7 +326,7 @@ fn move_head(
     Ok(())
 }
 
-fn switch_message(repository: &Repository, old: &Head, to: &BStr) -> BString {
+fn switch_message(repository: &Repository, old: &HeadValue, to: &BStr) -> BString {
     if let Some(action) = repository.environment().bytes("GIT_REFLOG_ACTION") {
         return action.into();
     }
@@ -340,8 +340,8 @@ fn switch_message(repository: &Repository, old: &Head, to: &BStr) -> BString {
 
 /// Removes the reflog of an unborn branch that `HEAD` no longer points to. The branch ceases to
 /// exist.
-fn forget_log_of_unborn(repository: &Repository, old: &Head) -> Result<()> {
-    if let Head::Unborn { name } = old
+fn forget_log_of_unborn(repository: &Repository, old: &HeadValue) -> Result<()> {
+    if let HeadValue::Unborn { name } = old
         && repository.refs().has_log(name)
         && repository.refs().id_of(name)?.is_none()
     {
@@ -390,20 +390,20 @@ pub fn run_post_checkout_hook(
 ) -> Result<Option<i32>> {
     let hex = |id: Option<ObjectId>| id.unwrap_or(repository.object_hash().null()).to_string();
     let (old, new) = (hex(old), hex(new));
-    let call = hooks::Call {
+    let call = hooks::HookCall {
         arguments: vec![
             old.as_ref(),
             new.as_ref(),
             if switched { "1".as_ref() } else { "0".as_ref() },
         ],
-        ..hooks::Call::default()
+        ..hooks::HookCall::default()
     };
     hooks::run(repository, "post-checkout", &call)
 }
 
 /// The resolved target of `HEAD`.
 #[derive(Clone, Debug)]
-pub(crate) struct Destination {
+pub(crate) struct SwitchTarget {
     /// The name that the caller used.
     pub(crate) name: BString,
     /// The full name of the branch, if the target is a branch.
@@ -413,22 +413,22 @@ pub(crate) struct Destination {
     pub(crate) commit: Option<ObjectId>,
 }
 
-impl Destination {
-    fn new(options: &Options, old: &Head) -> Self {
+impl SwitchTarget {
+    fn new(options: &Options, old: &HeadValue) -> Self {
         match &options.to {
-            _ if options.empty => Destination {
+            _ if options.empty => SwitchTarget {
                 name: "(empty)".into(),
                 branch: None,
                 reference: None,
                 commit: None,
             },
-            Some(start) => Destination {
+            Some(start) => SwitchTarget {
                 name: start.name.clone(),
                 branch: start.branch.clone(),
                 reference: start.reference.clone(),
                 commit: start.commit,
             },
-            None => Destination {
+            None => SwitchTarget {
                 name: "HEAD".into(),
                 branch: None,
                 reference: old.name().map(ToOwned::to_owned),

@@ -9,8 +9,8 @@ mod mtime_test;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
+pub use pronto_index::IndexVersion;
 use pronto_index::Splitting;
-pub use pronto_index::Version;
 use pronto_io::watch::Watch;
 
 use crate::errors::from_index;
@@ -21,12 +21,12 @@ use crate::support::{self, Operation};
 use crate::{ErrorKind, PartialFailure, Repository, Result, add, index, split_index};
 
 use apply::{Applied, Apply};
-pub use event::{Event, Refusal, Stop};
+pub use event::{Event, UpdateRefusal, UpdateStop};
 pub use mtime_test::{MtimeDefect, test_untracked_cache};
 
 /// The changes that are allowed for an entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Allowed {
+pub struct AllowedChanges {
     /// Allow adding new paths (`--add`).
     pub add: bool,
     /// Allow removing paths whose files are missing (`--remove`).
@@ -41,7 +41,7 @@ pub struct Allowed {
 
 /// A flag of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mark {
+pub enum EntryMark {
     /// The assume-unchanged bit (`--assume-unchanged`).
     AssumeUnchanged,
     /// The skip-worktree bit (`--skip-worktree`).
@@ -50,13 +50,13 @@ pub enum Mark {
 
 /// One action of `git update-index`.
 #[derive(Clone, Debug)]
-pub enum Action {
+pub enum IndexAction {
     /// Update the entry of the path from its file.
-    Update(BString, Allowed),
+    Update(BString, AllowedChanges),
     /// Remove the entry of the path, even if the file exists (`--force-remove`).
     Remove(BString),
     /// Set (`true`) or clear a flag of the entry.
-    Mark(BString, Mark, bool),
+    Mark(BString, EntryMark, bool),
     /// Set (`true`) or clear the executable bit of the entry (`--chmod`).
     Executable(BString, bool),
     /// Add the given entry (`--cacheinfo`, `--index-info`).
@@ -70,7 +70,7 @@ pub enum Action {
         /// The stage.
         stage: u8,
         /// The allowed changes.
-        allowed: Allowed,
+        allowed: AllowedChanges,
         /// Whether the entry is from a list (`--index-info`), whose invalid paths are skipped
         /// instead of refused.
         from_list: bool,
@@ -81,7 +81,7 @@ pub enum Action {
     ClearResolveUndo,
     /// Apply the action to each path that differs between the index and `HEAD` (`--again`). This is
     /// always the last action.
-    Again(Box<Action>, Pathspec),
+    Again(Box<IndexAction>, Pathspec),
     /// Restore the unmerged entries of the paths during a merge (`--unresolve`).
     Unresolve(Vec<BString>),
     /// Set (`true`) or clear the fsmonitor-valid bit of the entry (`--fsmonitor-valid`).
@@ -93,9 +93,9 @@ pub enum Action {
 #[non_exhaustive]
 pub struct Options {
     /// The actions, in this order.
-    pub actions: Vec<Action>,
+    pub actions: Vec<IndexAction>,
     /// The format version of the written index (`--index-version`).
-    pub version: Option<Version>,
+    pub version: Option<IndexVersion>,
     /// Write the index even if nothing changed (`--force-write-index`).
     pub force_write: bool,
     /// Write a split index with a new shared index file (`--split-index`), or a single file
@@ -119,14 +119,14 @@ impl Options {
         };
         self.split.is_some()
             || self.actions.iter().any(|action| match action {
-                Action::Update(path, _)
-                | Action::Remove(path)
-                | Action::Mark(path, ..)
-                | Action::Executable(path, _)
-                | Action::Vouch(path, _)
-                | Action::Entry { path, .. } => touches(path),
-                Action::Again(..) | Action::Unresolve(_) => true,
-                Action::Refresh(_) | Action::ClearResolveUndo => false,
+                IndexAction::Update(path, _)
+                | IndexAction::Remove(path)
+                | IndexAction::Mark(path, ..)
+                | IndexAction::Executable(path, _)
+                | IndexAction::Vouch(path, _)
+                | IndexAction::Entry { path, .. } => touches(path),
+                IndexAction::Again(..) | IndexAction::Unresolve(_) => true,
+                IndexAction::Refresh(_) | IndexAction::ClearResolveUndo => false,
             })
     }
 }
@@ -142,7 +142,7 @@ pub fn update_index(
     repository: &Repository,
     options: &Options,
     watch: &Watch<'_>,
-) -> Result<Vec<Event>, PartialFailure<Vec<Event>, Stop>> {
+) -> Result<Vec<Event>, PartialFailure<Vec<Event>, UpdateStop>> {
     support::require(Operation::UpdateIndex, repository)?;
     let read = || repository.index_near(&mut |directory| options.is_near(directory));
     let (prepared, lock) = WorktreeSession::with_index(repository, read)?;
@@ -155,7 +155,7 @@ pub fn update_index(
         stop,
     } = apply.finish()?;
     let marks = options.actions.iter().filter_map(|action| match action {
-        Action::Vouch(path, is_valid) => Some((path.clone(), *is_valid)),
+        IndexAction::Vouch(path, is_valid) => Some((path.clone(), *is_valid)),
         _ => None,
     });
     let marks: Vec<(BString, bool)> = marks.collect();
@@ -178,8 +178,8 @@ pub fn update_index(
     };
     writer.force_version = options.version;
     let number = |version| match version {
-        Version::Two => [0, 2, 3],
-        Version::Four => [0, 4, 4],
+        IndexVersion::Two => [0, 2, 3],
+        IndexVersion::Four => [0, 4, 4],
     };
     let base = prepared.index.version();
     let is_other = |version| !number(version)[1..].contains(&base);
@@ -195,7 +195,7 @@ pub fn update_index(
         Err(error) if matches!(error.kind(), ErrorKind::Worktree | ErrorKind::Corrupt) => {
             let kind = *error.kind();
             let error = error.without_context(kind);
-            return Err(PartialFailure::new(Stop::NotEncoded(error), events));
+            return Err(PartialFailure::new(UpdateStop::NotEncoded(error), events));
         }
         bytes => bytes?,
     };

@@ -14,10 +14,12 @@ use pronto_io::watch::Watch;
 use pronto_wire::archive::read_arguments;
 use pronto_wire::reader::PacketReader;
 
-use crate::archive::{self, Arguments, Event, Format, Formats, Subject, USAGE};
+use crate::archive::{
+    self, ArchiveArguments, ArchiveFormat, ArchivedObject, Event, Formats, USAGE,
+};
 use crate::support::{self, Operation};
 use crate::{Error, ErrorKind, Repository, Result};
-use bands::Bands;
+use bands::ArchiveBands;
 use pronto_repository::{Notice, NoticeQueue, Severity};
 use pronto_transfer::upload_pack::hidden::Hidden;
 
@@ -37,7 +39,7 @@ pub struct Options {
 }
 
 /// The streams of the connection.
-pub struct Streams<'a> {
+pub struct ArchiveStreams<'a> {
     /// The request.
     pub input: &'a mut dyn Read,
     /// The response. The writer need not be buffered.
@@ -48,7 +50,7 @@ pub struct Streams<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 #[non_exhaustive]
-pub enum Ended {
+pub enum ArchiveRequestEnd {
     /// The archive, or the list of formats, was sent.
     Served,
     /// No archive was sent, and the client was notified of the reason.
@@ -61,15 +63,15 @@ pub enum Ended {
 }
 
 /// The reason why no archive is sent.
-enum Failure {
+enum ArchiveFailure {
     Error(Error),
     /// Message lines in Git's words.
     Text(String),
 }
 
-impl From<Error> for Failure {
+impl From<Error> for ArchiveFailure {
     fn from(error: Error) -> Self {
-        Failure::Error(error)
+        ArchiveFailure::Error(error)
     }
 }
 
@@ -84,45 +86,50 @@ impl From<Error> for Failure {
 pub fn serve(
     repository: Result<&Repository>,
     options: &Options,
-    streams: Streams<'_>,
+    streams: ArchiveStreams<'_>,
     watch: &Watch<'_>,
-) -> Result<Ended> {
-    let Streams { input, output } = streams;
-    let bands = Bands::new(output);
+) -> Result<ArchiveRequestEnd> {
+    let ArchiveStreams { input, output } = streams;
+    let bands = ArchiveBands::new(output);
     bands.confirm().map_err(broken)?;
     let served = match repository {
         Ok(repository) => support::require(Operation::UploadArchive, repository)
-            .map_err(Failure::Error)
+            .map_err(ArchiveFailure::Error)
             .and_then(|()| answer(repository, options, &bands, input, watch)),
-        Err(error) => Err(Failure::Error(error)),
+        Err(error) => Err(ArchiveFailure::Error(error)),
     };
     let failure = match served {
-        Ok(()) => return bands.end().map(|()| Ended::Served).map_err(broken),
+        Ok(()) => {
+            return bands
+                .end()
+                .map(|()| ArchiveRequestEnd::Served)
+                .map_err(broken);
+        }
         Err(failure) => failure,
     };
-    if let Failure::Error(error) = &failure
+    if let ArchiveFailure::Error(error) = &failure
         && (bands.is_broken() || *error.kind() == ErrorKind::Interrupted)
     {
         let kind = *error.kind();
         return Err(Error::new(kind, "the archive is not complete").because(error.to_string()));
     }
     let text = match failure {
-        Failure::Error(error) if *error.kind() == ErrorKind::Unsupported => {
+        ArchiveFailure::Error(error) if *error.kind() == ErrorKind::Unsupported => {
             format!("fatal: this server does not have {error}\n")
         }
-        Failure::Error(error) => {
+        ArchiveFailure::Error(error) => {
             let before = error
                 .reported_before()
                 .map(|line| format!("error: {line}\n"));
             format!("{}fatal: {error}\n", before.unwrap_or_default())
         }
-        Failure::Text(text) => text,
+        ArchiveFailure::Text(text) => text,
     };
     bands.say(text.as_bytes());
     bands.fail(FAILED.as_bytes()).map_err(broken)?;
     let reason = text.lines().next().unwrap_or_default();
     let reason = reason.strip_prefix("fatal: ").unwrap_or(reason);
-    Ok(Ended::Failed {
+    Ok(ArchiveRequestEnd::Failed {
         reason: reason.into(),
         line: format!("fatal: sent error to the client: {FAILED}\n").into(),
     })
@@ -131,10 +138,10 @@ pub fn serve(
 fn answer(
     repository: &Repository,
     options: &Options,
-    bands: &Bands<'_>,
+    bands: &ArchiveBands<'_>,
     input: &mut dyn Read,
     watch: &Watch<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), ArchiveFailure> {
     let notices = Arc::new(NoticeQueue::default());
     let request = Request {
         repository: &repository.reporting_to(Arc::clone(&notices))?,
@@ -150,8 +157,8 @@ fn broken(error: std::io::Error) -> Error {
     Error::new(ErrorKind::Transport, message).because(error)
 }
 
-fn fatal(message: impl Into<String>) -> Failure {
-    Failure::Error(Error::new(ErrorKind::Refused, message))
+fn fatal(message: impl Into<String>) -> ArchiveFailure {
+    ArchiveFailure::Error(Error::new(ErrorKind::Refused, message))
 }
 
 /// A request that is being served.
@@ -160,11 +167,11 @@ struct Request<'a, 'b> {
     /// Receives the notices for the client.
     notices: Arc<NoticeQueue>,
     options: &'a Options,
-    bands: &'a Bands<'b>,
+    bands: &'a ArchiveBands<'b>,
 }
 
 impl Request<'_, '_> {
-    fn answer(&self, input: &mut dyn Read, watch: &Watch<'_>) -> Result<(), Failure> {
+    fn answer(&self, input: &mut dyn Read, watch: &Watch<'_>) -> Result<(), ArchiveFailure> {
         let arguments = read_arguments(&mut PacketReader::new(input));
         let arguments = arguments.map_err(|error| fatal(error.to_string()))?;
         if arguments
@@ -174,8 +181,9 @@ impl Request<'_, '_> {
             let message = format!("an argument has more than {LONGEST_ARGUMENT_BYTES} bytes");
             return Err(fatal(message));
         }
-        let arguments = Arguments::parse(arguments.iter().map(|argument| argument.as_bstr()))
-            .map_err(|error| Failure::Text(error.to_string()))?;
+        let arguments =
+            ArchiveArguments::parse(arguments.iter().map(|argument| argument.as_bstr()))
+                .map_err(|error| ArchiveFailure::Text(error.to_string()))?;
         arguments.check_places()?;
         if !arguments.added.is_empty() {
             let message = "options '--add-file' and '--remote' cannot be used together";
@@ -189,7 +197,7 @@ impl Request<'_, '_> {
             return Ok(data.write_all(&lines).map_err(broken)?);
         }
         let Some(tree) = arguments.operands.first() else {
-            return Err(Failure::Text(USAGE.to_owned()));
+            return Err(ArchiveFailure::Text(USAGE.to_owned()));
         };
         let mut options = arguments.options(choose(&arguments, &formats)?)?;
         options.is_served = true;
@@ -222,10 +230,10 @@ impl Request<'_, '_> {
     /// Finds the tree called `name`, if a client may receive it: the tree of a ref, or a path below
     /// it. After this check, the name is not resolved again, because an object id could have the
     /// same name.
-    fn find(&self, name: &BStr) -> Result<Subject, Failure> {
+    fn find(&self, name: &BStr) -> Result<ArchivedObject, ArchiveFailure> {
         let config = self.repository.config();
         if config.bool_or("uploadarchive.allowunreachable", false)? {
-            return Ok(Subject::named(self.repository, name)?);
+            return Ok(ArchivedObject::named(self.repository, name)?);
         }
         let end = name.find_byte(b':').unwrap_or(name.len());
         let reference = name[..end].as_bstr();
@@ -234,7 +242,7 @@ impl Request<'_, '_> {
         let is_hidden = |name: &BStr| hidden.as_ref().is_some_and(|hidden| hidden.hides(name));
         match found {
             Some(found) if is_shown(&found.direct) && !is_hidden(found.direct.as_bstr()) => {
-                Ok(Subject::below(self.repository, found, name)?)
+                Ok(ArchivedObject::below(self.repository, found, name)?)
             }
             _ => Err(fatal(format!("no such ref: {reference}"))),
         }
@@ -264,7 +272,10 @@ fn line(notice: &Notice) -> String {
     format!("{prefix}{notice}\n")
 }
 
-fn choose<'f>(arguments: &Arguments, formats: &'f Formats) -> Result<&'f Format, Failure> {
+fn choose<'f>(
+    arguments: &ArchiveArguments,
+    formats: &'f Formats,
+) -> Result<&'f ArchiveFormat, ArchiveFailure> {
     let name = (arguments.format.as_ref()).map_or(BStr::new("tar"), |name| name.as_bstr());
     let format = formats.find(name).filter(|format| format.is_remote());
     format.ok_or_else(|| fatal(format!("Unknown archive format '{name}'")))

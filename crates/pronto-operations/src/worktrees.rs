@@ -18,38 +18,38 @@ use bstr::{BStr, BString, ByteSlice};
 
 use crate::{Error, ErrorKind, Repository, Result, path};
 
-pub use add::{AddOptions, Added, Addition, Branching, Preparation};
+pub use add::{AddStep, AddWorktreeOptions, AddedWorktree, Addition, Branching};
 pub use add::{add, plan};
 pub use carry::Carry;
 pub use locks::LockState;
 pub use locks::{lock, lock_state, unlock};
-pub use pronto_io::dir::Sharing;
-pub use prune::{PruneReason, Pruned};
+pub use pronto_io::dir::BlockSharing;
+pub use prune::{PruneReason, PrunedWorktree};
 pub use prune::{prune, prune_reason};
 pub use relocate::relocate;
 pub use remove::remove;
 pub use repair::repair;
 
-pub use pronto_repository::expiry::Expiry;
-pub use remove::Removed;
+pub use pronto_repository::expiry::ExpiryAge;
+pub use remove::RemovedWorktree;
 pub use repair::{Defect, Repair};
 
 use crate::siblings::DIRECTORY;
-pub use pronto_repository::linked::{HeadState, WorkTree};
+pub use pronto_repository::linked::{HeadState, Worktree};
 
 /// Returns [`own_dir`](Repository::own_dir) as messages show it.
-fn spoken_own_dir(repository: &Repository, id: &BStr) -> PathBuf {
-    repository.spoken(&repository.own_dir(id))
+fn display_own_dir(repository: &Repository, id: &BStr) -> PathBuf {
+    repository.display_path(&repository.own_dir(id))
 }
 
 /// Returns the worktree of `all` that `argument` names: by the unique last components of its path,
 /// or by a path relative to the current directory.
 pub fn find<'a>(
     repository: &Repository,
-    all: &'a [WorkTree],
+    all: &'a [Worktree],
     argument: &BStr,
-) -> Option<&'a WorkTree> {
-    let ends_so = |candidate: &&WorkTree| {
+) -> Option<&'a Worktree> {
+    let ends_so = |candidate: &&Worktree| {
         let place = &candidate.path;
         let start = place.len().checked_sub(argument.len());
         start.is_some_and(|start| {
@@ -74,7 +74,7 @@ pub fn find<'a>(
 }
 
 /// Returns the worktree of `all` at the path `place`, following symbolic links.
-fn find_at<'a>(repository: &Repository, all: &'a [WorkTree], place: &Path) -> Option<&'a WorkTree> {
+fn find_at<'a>(repository: &Repository, all: &'a [Worktree], place: &Path) -> Option<&'a Worktree> {
     let place = real(place)?;
     all.iter().find(|candidate| {
         real(path::borrow(&candidate.path)).is_some_and(|found| {
@@ -91,7 +91,7 @@ fn is_same_path(repository: &Repository, one: &BStr, other: &BStr) -> bool {
 }
 
 /// Returns `argument` as messages show it: relative to the top of the worktree.
-fn spoken_argument(repository: &Repository, argument: &BStr) -> BString {
+fn display_argument(repository: &Repository, argument: &BStr) -> BString {
     match argument.first() {
         Some(b'/') => argument.to_owned(),
         _ => [repository.prefix_or_empty().as_slice(), argument]
@@ -112,9 +112,9 @@ fn place_of(repository: &Repository, argument: &BStr) -> PathBuf {
 /// Finds the linked worktree that `argument` names.
 fn find_linked(
     repository: &Repository,
-    all: &[WorkTree],
+    all: &[Worktree],
     argument: &BStr,
-) -> Result<(WorkTree, BString)> {
+) -> Result<(Worktree, BString)> {
     let Some(found) = find(repository, all, argument) else {
         return Err(refused(format!("'{argument}' is not a working tree")));
     };

@@ -2,11 +2,11 @@
 
 use bstr::{BStr, ByteSlice};
 use pronto_hash::{ObjectId, oid};
-use pronto_index::{CachedTree, Edit, Index, Lock};
+use pronto_index::{CachedTree, Index, IndexEdit, IndexLock};
 use pronto_io::watch::Watch;
 use pronto_odb::PACKED_FROM;
 use pronto_repository::Notice;
-use pronto_worktree::trees::{self, Fault};
+use pronto_worktree::trees::{self, TreeFault};
 
 use crate::errors::from_worktree;
 use crate::index;
@@ -23,7 +23,7 @@ pub enum WrittenTree {
     /// The id of the written tree.
     Tree(ObjectId),
     /// The entries of the index form no valid tree, for these reasons.
-    Faults(Vec<Fault>),
+    Faults(Vec<TreeFault>),
     /// The object of an entry is missing.
     Missing(Error),
     /// The index has no directory `prefix`.
@@ -52,7 +52,7 @@ pub fn write_tree(
         };
         let (prepared, lock) = WorktreeSession::with_index(repository, read)?;
         let lock = lock?;
-        let encode = |edit: &Edit<'_>| prepared.encode(edit.content(), watch);
+        let encode = |edit: &IndexEdit<'_>| prepared.encode(edit.content(), watch);
         return write_trees(
             repository,
             &prepared.index,
@@ -65,22 +65,22 @@ pub fn write_tree(
     let lock = index::lock(repository)?;
     let index = repository.sparse_index()?;
     let writer = index::writer(repository)?;
-    let encode = |edit: &Edit<'_>| index::encode(repository, &writer, edit.content(), None);
+    let encode = |edit: &IndexEdit<'_>| index::encode(repository, &writer, edit.content(), None);
     write_trees(repository, &index, lock, prefix, missing_ok, &encode)
 }
 
 fn write_trees(
     repository: &Repository,
     index: &Index,
-    lock: Lock,
+    lock: IndexLock,
     prefix: Option<&BStr>,
     missing_ok: bool,
-    encode: &dyn Fn(&Edit<'_>) -> Result<Vec<u8>>,
+    encode: &dyn Fn(&IndexEdit<'_>) -> Result<Vec<u8>>,
 ) -> Result<WrittenTree> {
     let (id, made) = match make_trees(repository, index, missing_ok, PACKED_FROM)? {
-        Made::Known(cached, _) => return Ok(find(&cached, prefix)),
-        Made::New(made, id) => (id, made),
-        Made::Not(why) => return Ok(why),
+        TreeWriting::Known(cached, _) => return Ok(find(&cached, prefix)),
+        TreeWriting::New(made, id) => (id, made),
+        TreeWriting::Not(why) => return Ok(why),
     };
     let found = match prefix {
         None => WrittenTree::Tree(id),
@@ -89,7 +89,7 @@ fn write_trees(
     if matches!(found, WrittenTree::NoSuchDirectory) {
         return Ok(found);
     }
-    let mut edit = Edit::new(index);
+    let mut edit = IndexEdit::new(index);
     edit.set_cached_tree(Some(made));
     // The tree is valid even if the index cannot be written.
     if let Ok(bytes) = encode(&edit)
@@ -103,10 +103,10 @@ fn write_trees(
 /// Runs the hook `post-index-change` with the arguments for an unchanged worktree and unchanged
 /// skip-worktree bits. A failure is only sent as a notice.
 fn run_hook(repository: &Repository) {
-    let call = hooks::Call {
+    let call = hooks::HookCall {
         arguments: vec!["0".as_ref(), "0".as_ref()],
         needs_no_worktree: true,
-        ..hooks::Call::default()
+        ..hooks::HookCall::default()
     };
     if let Err(error) = hooks::run(repository, "post-index-change", &call) {
         repository.notify(Notice::Failure(error));
@@ -114,7 +114,7 @@ fn run_hook(repository: &Repository) {
 }
 
 /// The trees of an index, and the id of the root tree.
-pub(crate) enum Made {
+pub(crate) enum TreeWriting {
     /// The cached trees of the index were complete.
     Known(CachedTree, ObjectId),
     /// New trees, which should be recorded in the index.
@@ -131,7 +131,7 @@ pub(crate) fn make_trees(
     index: &Index,
     missing_ok: bool,
     packed_from: usize,
-) -> Result<Made> {
+) -> Result<TreeWriting> {
     let store = repository.objects()?;
     // Objects that are known to exist must not be pruned meanwhile.
     store.begin_writing().map_err(crate::objects::from_odb)?;
@@ -142,17 +142,17 @@ pub(crate) fn make_trees(
     if let Some(cached) = cached.as_ref().filter(|_| is_known)
         && let WrittenTree::Tree(id) = find(cached, None)
     {
-        return Ok(Made::Known(cached.clone(), id));
+        return Ok(TreeWriting::Known(cached.clone(), id));
     }
     let faults = trees::faults(index);
     if !faults.is_empty() {
-        return Ok(Made::Not(WrittenTree::Faults(faults)));
+        return Ok(TreeWriting::Not(WrittenTree::Faults(faults)));
     }
     match new_trees(repository, index, cached.as_ref(), missing_ok, packed_from)? {
-        Ok((id, made)) => Ok(Made::New(made, id)),
+        Ok((id, made)) => Ok(TreeWriting::New(made, id)),
         Err(error) if *error.kind() == pronto_worktree::ErrorKind::MissingObject => {
             let error = error.without_context(ErrorKind::MissingObject);
-            Ok(Made::Not(WrittenTree::Missing(error)))
+            Ok(TreeWriting::Not(WrittenTree::Missing(error)))
         }
         Err(error) => Err(from_worktree(error)),
     }

@@ -2,7 +2,7 @@
 //!
 //! `index_pack PACK DIRECTORY [THREADS]`
 
-use pronto_pack::indexer::{Context, Options, index_stream};
+use pronto_pack::indexer::{IndexContext, Options, index_stream};
 use std::fs::File;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -17,9 +17,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         options.threads = threads.to_str().ok_or(usage)?.parse()?;
     }
     // Reading a file never blocks.
-    let context = Context {
+    let context = IndexContext {
         ready: Some(&|| true),
-        ..Context::default()
+        ..IndexContext::default()
     };
     let started = std::time::Instant::now();
     let outcome = index_stream(&mut File::open(pack)?, &directory, &options, &context)?;

@@ -13,7 +13,7 @@ use gix_object::Kind as ObjectKind;
 use pronto_hash::{Kind, ObjectId};
 use pronto_io::error::IoContext as _;
 use pronto_io::ewah::Ewah;
-use pronto_io::view::{Access, View};
+use pronto_io::view::{FileView, ViewAccess};
 
 use crate::error::{Error, ErrorKind};
 use crate::fanout::{be_u32, be_u64, intact, unreadable};
@@ -56,9 +56,9 @@ struct Entry {
 
 /// An open bitmap file. `Send + Sync`; no method takes a lock.
 #[derive(Debug)]
-pub struct Bitmaps {
+pub struct BitmapFile {
     path: PathBuf,
-    view: View,
+    view: FileView,
     /// The content of the file, if it is not mapped.
     copy: Vec<u8>,
     kind: Kind,
@@ -76,7 +76,7 @@ pub struct Bitmaps {
     end: usize,
 }
 
-impl Bitmaps {
+impl BitmapFile {
     /// Opens the bitmap file at `path` of a pack or multi-pack-index with `object_count` objects
     /// whose ids are of `kind`.
     ///
@@ -88,11 +88,11 @@ impl Bitmaps {
         path: impl AsRef<Path>,
         kind: Kind,
         object_count: u32,
-        access: Access,
-    ) -> Result<Bitmaps, Error> {
+        access: ViewAccess,
+    ) -> Result<BitmapFile, Error> {
         let path = path.as_ref();
-        let view = View::open(path, access).context(ErrorKind::Io, "cannot open", path)?;
-        Bitmaps::from_view(view, path, kind, object_count)
+        let view = FileView::open(path, access).context(ErrorKind::Io, "cannot open", path)?;
+        BitmapFile::from_view(view, path, kind, object_count)
     }
 
     /// Does the same as [`open`](Self::open) for an open file with the path `path`.
@@ -100,22 +100,27 @@ impl Bitmaps {
     /// # Errors
     /// Fails as [`open`](Self::open) does.
     pub fn from_view(
-        view: View,
+        view: FileView,
         path: &Path,
         kind: Kind,
         object_count: u32,
-    ) -> Result<Bitmaps, Error> {
+    ) -> Result<BitmapFile, Error> {
         Self::check(view, path, kind, object_count).map_err(|error| error.at_path(path))
     }
 
-    fn check(view: View, path: &Path, kind: Kind, object_count: u32) -> Result<Bitmaps, Error> {
+    fn check(
+        view: FileView,
+        path: &Path,
+        kind: Kind,
+        object_count: u32,
+    ) -> Result<BitmapFile, Error> {
         let mut copy = Vec::new();
         if view.bytes().is_none() {
             let len = usize::try_from(view.len())
                 .map_err(|_| Error::new(ErrorKind::Limit, "bitmap file is too large"))?;
             view.read(0, len, &mut copy).map_err(unreadable)?;
         }
-        let mut bitmaps = Bitmaps {
+        let mut bitmaps = BitmapFile {
             path: path.to_owned(),
             kind,
             object_count,

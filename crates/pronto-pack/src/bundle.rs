@@ -19,7 +19,7 @@ const MOST_HEADER_BYTES: usize = 1 << 30;
 /// The version of a bundle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
-pub enum Version {
+pub enum BundleVersion {
     /// Version 2, which supports only SHA-1 and no filter.
     #[default]
     V2,
@@ -27,12 +27,12 @@ pub enum Version {
     V3,
 }
 
-impl Version {
+impl BundleVersion {
     /// Returns the number in the first line.
     pub fn number(self) -> u8 {
         match self {
-            Version::V2 => 2,
-            Version::V3 => 3,
+            BundleVersion::V2 => 2,
+            BundleVersion::V3 => 3,
         }
     }
 }
@@ -48,7 +48,7 @@ pub struct Prerequisite {
 
 /// A ref in a bundle.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reference {
+pub struct BundleRef {
     /// The id of the object.
     pub id: ObjectId,
     /// The name of the ref: `HEAD` or a full name. Not validated.
@@ -57,9 +57,9 @@ pub struct Reference {
 
 /// The header of a bundle.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct BundleHeader {
     /// The version.
-    pub version: Version,
+    pub version: BundleVersion,
     /// The hash function of object ids (`object-format`).
     pub hash: Kind,
     /// The object filter of the bundle (`filter`).
@@ -67,7 +67,7 @@ pub struct Header {
     /// The commits that the receiver must have.
     pub prerequisites: Vec<Prerequisite>,
     /// The refs of the bundle.
-    pub references: Vec<Reference>,
+    pub references: Vec<BundleRef>,
 }
 
 /// The reason why a header is malformed. `Display` writes Git's message.
@@ -104,28 +104,28 @@ impl fmt::Display for BadHeader {
 impl std::error::Error for BadHeader {}
 
 /// Returns the version in `start`, the first bytes of a file; `None` if the file is not a bundle.
-pub fn version_of(start: &[u8]) -> Option<Version> {
+pub fn version_of(start: &[u8]) -> Option<BundleVersion> {
     match start.strip_prefix(b"# v")? {
-        rest if rest.starts_with(b"2 git bundle\n") => Some(Version::V2),
-        rest if rest.starts_with(b"3 git bundle\n") => Some(Version::V3),
+        rest if rest.starts_with(b"2 git bundle\n") => Some(BundleVersion::V2),
+        rest if rest.starts_with(b"3 git bundle\n") => Some(BundleVersion::V3),
         _ => None,
     }
 }
 
-impl Header {
+impl BundleHeader {
     /// Reads the header. Afterwards, `source` is at the start of the pack.
     ///
     /// # Errors
     /// Fails with [`BadHeader`] if the header is malformed or too long, or cannot be read.
     pub fn read(source: &mut dyn BufRead) -> Result<Self, BadHeader> {
-        let mut lines = Lines {
+        let mut lines = HeaderLines {
             source,
             line: Vec::new(),
             room: MOST_HEADER_BYTES,
         };
         lines.next()?;
         let version = version_of(&lines.line).ok_or(BadHeader::Signature)?;
-        let mut header = Header {
+        let mut header = BundleHeader {
             version,
             hash: Kind::Sha1,
             filter: None,
@@ -142,7 +142,9 @@ impl Header {
                 None => &lines.line,
             };
             match line {
-                [b'@', capability @ ..] if version == Version::V3 => header.add(capability)?,
+                [b'@', capability @ ..] if version == BundleVersion::V3 => {
+                    header.add(capability)?
+                }
                 [b'-', line @ ..] => {
                     let (id, rest) = split(line, header.hash)?;
                     let comment = rest.unwrap_or_default().trim_ascii_end().into();
@@ -154,7 +156,7 @@ impl Header {
                         .map(|name| name.trim_ascii_end())
                         .filter(|it| !it.is_empty());
                     let name = name.ok_or_else(|| bad_line(line))?.into();
-                    header.references.push(Reference { id, name });
+                    header.references.push(BundleRef { id, name });
                 }
             }
         }
@@ -179,7 +181,7 @@ impl Header {
     /// Appends the header to `out`.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(format!("# v{} git bundle\n", self.version.number()).as_bytes());
-        if self.version == Version::V3 {
+        if self.version == BundleVersion::V3 {
             let hash = match self.hash {
                 Kind::Sha256 => "sha256",
                 _ => "sha1",
@@ -204,13 +206,13 @@ impl Header {
 }
 
 /// The lines of a header.
-struct Lines<'a> {
+struct HeaderLines<'a> {
     source: &'a mut dyn BufRead,
     line: Vec<u8>,
     room: usize,
 }
 
-impl Lines<'_> {
+impl HeaderLines<'_> {
     /// Reads the next line including its newline; the line is empty at the end of the file.
     fn next(&mut self) -> Result<(), BadHeader> {
         self.line.clear();
@@ -254,8 +256,8 @@ mod tests {
 
     const ID: &str = "1111111111111111111111111111111111111111";
 
-    fn read(text: &str) -> Result<Header, BadHeader> {
-        Header::read(&mut text.as_bytes())
+    fn read(text: &str) -> Result<BundleHeader, BadHeader> {
+        BundleHeader::read(&mut text.as_bytes())
     }
 
     #[test]
@@ -266,7 +268,7 @@ mod tests {
         );
         let mut bytes = [text.as_bytes(), b"PACK"].concat();
         let mut source = &bytes[..];
-        let header = Header::read(&mut source).expect("well formed");
+        let header = BundleHeader::read(&mut source).expect("well formed");
         assert_eq!(source, b"PACK");
         assert_eq!(header.prerequisites[0].comment, "a subject");
         assert_eq!(header.references[1].name, "HEAD");

@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::Range;
 
 use pronto_hash::{Kind, ObjectId, TrailerDigester};
-use pronto_io::view::View;
+use pronto_io::view::FileView;
 
 use crate::fanout::{be_u32, be_u64};
 use crate::trailing::Trailing;
@@ -55,7 +55,7 @@ pub(crate) fn write_fanout(
 ///
 /// # Errors
 /// Fails if reading fails.
-pub(crate) fn digest(view: &View, len: u64, kind: Kind) -> std::io::Result<ObjectId> {
+pub(crate) fn digest(view: &FileView, len: u64, kind: Kind) -> std::io::Result<ObjectId> {
     const STEP: u64 = 1 << 20;
     let mut digester = TrailerDigester::new(kind);
     let (mut at, mut buffer) = (0, Vec::new());
@@ -118,20 +118,20 @@ impl fmt::Display for TableFault {
 
 /// The ids of chunks with their ranges in the file. All ranges are before the trailer.
 #[derive(Debug)]
-pub(crate) struct Chunks(Vec<(u32, Range<u64>)>);
+pub(crate) struct ChunkTable(Vec<(u32, Range<u64>)>);
 
-impl Chunks {
+impl ChunkTable {
     /// Reads the table of contents at `start` of `view`, whose trailer has `trailer_len` bytes.
     /// Chunks may be anywhere before the trailer, but each chunk ends at the start of the next one.
     ///
     /// # Errors
     /// Fails with a [`TableFault`] if the table is malformed.
     pub(crate) fn read(
-        view: &View,
+        view: &FileView,
         start: u64,
         count: u8,
         trailer_len: usize,
-    ) -> Result<Chunks, TableFault> {
+    ) -> Result<ChunkTable, TableFault> {
         let mut buffer = Vec::new();
         let count = usize::from(count);
         let table = view
@@ -157,7 +157,7 @@ impl Chunks {
             chunks.push((name, from..to));
         }
         match be_u32(&table[count * CHUNK_ROW_LEN..]) {
-            0 => Ok(Chunks(chunks)),
+            0 => Ok(ChunkTable(chunks)),
             name => Err(TableFault::NoEnd { name }),
         }
     }

@@ -14,12 +14,12 @@ pub mod write;
 use std::path::Path;
 
 use pronto_hash::{Kind, ObjectId, oid};
-use pronto_io::view::{Access, View};
+use pronto_io::view::{FileView, ViewAccess};
 
 pub use crate::chunks::TableFault;
 use crate::error::Error;
 pub use chain::{chain_path, layer_path, single_path};
-use layer::{LAST_EDGE, Layer, MORE_PARENTS, NO_PARENT, Row};
+use layer::{CommitRow, GraphLayer, LAST_EDGE, MORE_PARENTS, NO_PARENT};
 pub use remark::Remark;
 
 /// The generation of a commit that is not in the commit-graph: greater than all others.
@@ -32,7 +32,7 @@ pub struct Options {
     /// The hash function of object ids.
     pub kind: Kind,
     /// The method to access files: mapping or reading.
-    pub access: Access,
+    pub access: ViewAccess,
     /// The version of generation numbers that may be used (`commitGraph.generationVersion`).
     pub generation_version: u32,
     /// The versions of changed-path filters that may be used (`commitGraph.changedPathsVersion`).
@@ -43,7 +43,7 @@ impl Default for Options {
     fn default() -> Self {
         Options {
             kind: Kind::Sha1,
-            access: Access::Auto,
+            access: ViewAccess::Auto,
             generation_version: 2,
             changed_paths: ChangedPaths::Any,
         }
@@ -64,11 +64,11 @@ pub enum ChangedPaths {
 
 /// The position of a commit in a commit-graph, counted from the lowest layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Position(pub u32);
+pub struct GraphPosition(pub u32);
 
 /// The data of a commit in a commit-graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Commit {
+pub struct GraphCommit {
     /// The id of the tree of the commit.
     pub tree: ObjectId,
     /// The commit date in seconds since 1970, truncated to 34 bits.
@@ -85,12 +85,12 @@ pub struct Commit {
 #[derive(Debug)]
 pub struct CommitGraph {
     /// The layers, lowest first; never empty.
-    layers: Vec<Layer>,
+    layers: Vec<GraphLayer>,
 }
 
 /// The result of opening the commit-graph of a directory.
 #[derive(Debug, Default)]
-pub struct Opened {
+pub struct OpenedGraph {
     /// The commit-graph, consisting of the usable files.
     pub graph: Option<CommitGraph>,
     /// The problems of the files.
@@ -114,10 +114,10 @@ impl CommitGraph {
 
     /// Does the same as [`open`](Self::open) for the first directory only; the layers of a chain
     /// may also be in the other directories.
-    pub fn open_in(directories: &[impl AsRef<Path>], options: &Options) -> Opened {
-        let mut opened = Opened {
+    pub fn open_in(directories: &[impl AsRef<Path>], options: &Options) -> OpenedGraph {
+        let mut opened = OpenedGraph {
             is_complete: true,
-            ..Opened::default()
+            ..OpenedGraph::default()
         };
         let remarks = &mut opened.remarks;
         let Some(found) = chain::open_in(directories, 0, options, remarks) else {
@@ -130,12 +130,12 @@ impl CommitGraph {
     /// Opens a commit-graph with a single file, whose path is `path`. Returns remarks about the
     /// file, too.
     pub fn from_view(
-        view: View,
+        view: FileView,
         path: &Path,
         options: &Options,
     ) -> (Option<CommitGraph>, Vec<Remark>) {
         let mut remarks = Vec::new();
-        let layer = Layer::parse(view, path, options, &mut remarks);
+        let layer = GraphLayer::parse(view, path, options, &mut remarks);
         let graph = layer.map(|layer| CommitGraph {
             layers: vec![layer],
         });
@@ -176,7 +176,7 @@ impl CommitGraph {
     ///
     /// # Errors
     /// Fails as [`commit_at`](Self::commit_at) does.
-    pub fn corrected_date_at(&self, position: Position) -> Result<u64, Error> {
+    pub fn corrected_date_at(&self, position: GraphPosition) -> Result<u64, Error> {
         let (layer, number) = self.locate(position)?;
         let offset = layer.generation_offset(number)?.unwrap_or(0);
         Ok(layer.row(number)?.time.saturating_add(offset))
@@ -194,13 +194,13 @@ impl CommitGraph {
     /// # Errors
     /// Fails with `ErrorKind::Io` if a file is not mapped and cannot be read.
     #[inline]
-    pub fn find(&self, id: &oid) -> Result<Option<Position>, Error> {
+    pub fn find(&self, id: &oid) -> Result<Option<GraphPosition>, Error> {
         if id.kind() != self.top().kind() {
             return Ok(None);
         }
         for layer in self.layers.iter().rev() {
             if let Some(row) = layer.find(id)? {
-                return Ok(Some(Position(layer.below + row)));
+                return Ok(Some(GraphPosition(layer.below + row)));
             }
         }
         Ok(None)
@@ -211,7 +211,7 @@ impl CommitGraph {
     /// # Errors
     /// Fails with `ErrorKind::Corrupt` if the position does not exist, and with `ErrorKind::Io` if
     /// a file cannot be read.
-    pub fn id_at(&self, position: Position) -> Result<ObjectId, Error> {
+    pub fn id_at(&self, position: GraphPosition) -> Result<ObjectId, Error> {
         let (layer, row) = self.locate(position)?;
         layer.id_at(row)
     }
@@ -224,9 +224,9 @@ impl CommitGraph {
     /// bounds, and with `ErrorKind::Io` if a file cannot be read.
     pub fn commit_at(
         &self,
-        position: Position,
-        parents: &mut Vec<Position>,
-    ) -> Result<Commit, Error> {
+        position: GraphPosition,
+        parents: &mut Vec<GraphPosition>,
+    ) -> Result<GraphCommit, Error> {
         let (layer, number) = self.locate(position)?;
         let row = layer.row(number)?;
         parents.clear();
@@ -238,17 +238,17 @@ impl CommitGraph {
     ///
     /// # Errors
     /// Fails as [`commit_at`](Self::commit_at) does.
-    pub fn commit_alone_at(&self, position: Position) -> Result<Commit, Error> {
+    pub fn commit_alone_at(&self, position: GraphPosition) -> Result<GraphCommit, Error> {
         let (layer, number) = self.locate(position)?;
         Self::commit(layer, number, &layer.row(number)?)
     }
 
-    fn commit(layer: &Layer, number: u32, row: &Row) -> Result<Commit, Error> {
+    fn commit(layer: &GraphLayer, number: u32, row: &CommitRow) -> Result<GraphCommit, Error> {
         let offset = match layer.levels_only {
             true => None,
             false => layer.generation_offset(number)?,
         };
-        Ok(Commit {
+        Ok(GraphCommit {
             tree: row.tree,
             time: row.time,
             generation: match offset {
@@ -276,7 +276,7 @@ impl CommitGraph {
 
     /// Returns the range of positions of each layer, lowest first.
     pub fn ranges(&self) -> impl ExactSizeIterator<Item = std::ops::Range<u32>> {
-        let range = |layer: &Layer| layer.below..layer.below + layer.len();
+        let range = |layer: &GraphLayer| layer.below..layer.below + layer.len();
         self.layers.iter().map(range)
     }
 
@@ -321,7 +321,7 @@ impl CommitGraph {
     /// a file cannot be read.
     pub fn filter_at(
         &self,
-        position: Position,
+        position: GraphPosition,
         out: &mut Vec<u8>,
     ) -> Result<Option<bloom::Settings>, Error> {
         let (layer, row) = self.locate(position)?;
@@ -330,12 +330,12 @@ impl CommitGraph {
         Ok(settings.filter(|_| found))
     }
 
-    fn top(&self) -> &Layer {
+    fn top(&self) -> &GraphLayer {
         &self.layers[self.layers.len() - 1]
     }
 
     #[inline]
-    fn locate(&self, position: Position) -> Result<(&Layer, u32), Error> {
+    fn locate(&self, position: GraphPosition) -> Result<(&GraphLayer, u32), Error> {
         let mut layers = self.layers.iter().rev();
         let found = layers.find(|layer| position.0 >= layer.below);
         match found {
@@ -350,13 +350,17 @@ impl CommitGraph {
 }
 
 /// Reads the parents in `row` of `layer`; all parents are in this layer or below.
-fn read_parents(layer: &Layer, row: &Row, parents: &mut Vec<Position>) -> Result<(), Error> {
+fn read_parents(
+    layer: &GraphLayer,
+    row: &CommitRow,
+    parents: &mut Vec<GraphPosition>,
+) -> Result<(), Error> {
     let end = layer.below + layer.len();
     let mut push = |position: u32| {
         if position >= end {
             return Err(layer.corrupt(format!("invalid parent position {position}")));
         }
-        parents.push(Position(position));
+        parents.push(GraphPosition(position));
         Ok(())
     };
     if row.first_parent == NO_PARENT {

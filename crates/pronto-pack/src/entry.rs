@@ -10,7 +10,7 @@ pub const MAX_HEADER_LEN: usize = 42;
 
 /// The header of a pack entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Header {
+pub enum EntryHeader {
     /// An object that is not stored as a delta.
     Object(ObjectKind),
     /// A delta whose base is the entry that starts `distance` bytes before this one.
@@ -25,10 +25,10 @@ pub enum Header {
     },
 }
 
-impl Header {
+impl EntryHeader {
     /// Returns whether the entry is a delta.
     pub fn is_delta(&self) -> bool {
-        !matches!(self, Header::Object(_))
+        !matches!(self, EntryHeader::Object(_))
     }
 }
 
@@ -36,7 +36,7 @@ impl Header {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The header of the entry.
-    pub header: Header,
+    pub header: EntryHeader,
     /// The declared inflated size in bytes: of the object, or of the delta instructions.
     pub size_bytes: u64,
     /// The length of the header in bytes. The zlib stream follows.
@@ -57,18 +57,18 @@ impl Entry {
         let type_number = (first >> 4) & 7;
         let size_bytes = parse_size(first, bytes, &mut at)?;
         let header = match type_number {
-            1 => Header::Object(ObjectKind::Commit),
-            2 => Header::Object(ObjectKind::Tree),
-            3 => Header::Object(ObjectKind::Blob),
-            4 => Header::Object(ObjectKind::Tag),
-            6 => Header::OffsetDelta {
+            1 => EntryHeader::Object(ObjectKind::Commit),
+            2 => EntryHeader::Object(ObjectKind::Tree),
+            3 => EntryHeader::Object(ObjectKind::Blob),
+            4 => EntryHeader::Object(ObjectKind::Tag),
+            6 => EntryHeader::OffsetDelta {
                 distance: parse_distance(bytes, &mut at)?,
             },
             7 => {
                 let end = at + kind.len_in_bytes();
                 let id = bytes.get(at..end).ok_or_else(truncated)?;
                 at = end;
-                Header::RefDelta {
+                EntryHeader::RefDelta {
                     base: ObjectId::from_bytes_or_panic(id),
                 }
             }
@@ -89,12 +89,12 @@ impl Entry {
     pub fn encode(&self, out: &mut Vec<u8>) -> usize {
         let start = out.len();
         let type_number = match self.header {
-            Header::Object(ObjectKind::Commit) => 1u8,
-            Header::Object(ObjectKind::Tree) => 2,
-            Header::Object(ObjectKind::Blob) => 3,
-            Header::Object(ObjectKind::Tag) => 4,
-            Header::OffsetDelta { .. } => 6,
-            Header::RefDelta { .. } => 7,
+            EntryHeader::Object(ObjectKind::Commit) => 1u8,
+            EntryHeader::Object(ObjectKind::Tree) => 2,
+            EntryHeader::Object(ObjectKind::Blob) => 3,
+            EntryHeader::Object(ObjectKind::Tag) => 4,
+            EntryHeader::OffsetDelta { .. } => 6,
+            EntryHeader::RefDelta { .. } => 7,
         };
         let mut rest = self.size_bytes >> 4;
         let mut byte = (type_number << 4) | (self.size_bytes & 15) as u8;
@@ -105,9 +105,9 @@ impl Entry {
         }
         out.push(byte);
         match &self.header {
-            Header::Object(_) => {}
-            Header::OffsetDelta { distance } => encode_distance(*distance, out),
-            Header::RefDelta { base } => out.extend_from_slice(base.as_slice()),
+            EntryHeader::Object(_) => {}
+            EntryHeader::OffsetDelta { distance } => encode_distance(*distance, out),
+            EntryHeader::RefDelta { base } => out.extend_from_slice(base.as_slice()),
         }
         out.len() - start
     }
@@ -189,7 +189,7 @@ fn corrupt(message: impl Into<String>) -> Error {
 mod tests {
     use super::*;
 
-    fn round_trip(header: Header, size_bytes: u64) {
+    fn round_trip(header: EntryHeader, size_bytes: u64) {
         let mut bytes = Vec::new();
         let entry = Entry {
             header,
@@ -217,14 +217,14 @@ mod tests {
         for shift in 0..64 {
             for delta in [0u64, 1] {
                 let number = (1u64 << shift).wrapping_sub(delta);
-                round_trip(Header::Object(ObjectKind::Tree), number);
+                round_trip(EntryHeader::Object(ObjectKind::Tree), number);
                 if number != 0 && number < 1 << 60 {
-                    round_trip(Header::OffsetDelta { distance: number }, number);
+                    round_trip(EntryHeader::OffsetDelta { distance: number }, number);
                 }
             }
         }
         let base = ObjectId::empty_blob(Kind::Sha1);
-        round_trip(Header::RefDelta { base }, u64::MAX);
+        round_trip(EntryHeader::RefDelta { base }, u64::MAX);
     }
 
     #[test]

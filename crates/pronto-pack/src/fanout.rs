@@ -10,8 +10,8 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 use pronto_hash::{Kind, ObjectId, Prefix, oid};
-use pronto_io::view::View;
-use rows::Ids;
+use pronto_io::view::FileView;
+use rows::IdRows;
 use windows::Windows;
 
 use crate::error::{Error, ErrorKind};
@@ -70,7 +70,7 @@ impl Fanout {
 
 /// The position and the layout of the rows with the ids in a file.
 #[derive(Clone, Copy, Debug)]
-pub struct Table {
+pub struct FanoutTable {
     /// The offset of the first row in bytes. All rows must be within the file; the creator of the
     /// table checks this.
     pub start: u64,
@@ -82,7 +82,7 @@ pub struct Table {
     pub kind: Kind,
 }
 
-impl Table {
+impl FanoutTable {
     /// Returns the row of `id`, or the row before which `id` would be inserted. Reads two or three
     /// positions of a mapped file, or one or two windows of a file that is not mapped. Takes no
     /// lock, and allocates nothing for a mapped file.
@@ -91,7 +91,7 @@ impl Table {
     /// Fails with `ErrorKind::Io` if the file is not mapped and cannot be read, and with
     /// `ErrorKind::Truncated` if a mapped file was truncated.
     #[inline]
-    pub fn search(&self, view: &View, fanout: &Fanout, id: &oid) -> Result<Search, Error> {
+    pub fn search(&self, view: &FileView, fanout: &Fanout, id: &oid) -> Result<RowSearch, Error> {
         self.search_hinting(view, fanout, id, |_| ())
     }
 
@@ -103,11 +103,11 @@ impl Table {
     #[inline]
     pub fn search_hinting(
         &self,
-        view: &View,
+        view: &FileView,
         fanout: &Fanout,
         id: &oid,
         hint: impl Fn(u32),
-    ) -> Result<Search, Error> {
+    ) -> Result<RowSearch, Error> {
         match view.bytes() {
             Some(bytes) => {
                 let rows = fanout.bucket(id.first_byte());
@@ -132,7 +132,7 @@ impl Table {
     #[inline]
     pub fn search_many<'a, I>(
         &self,
-        view: &View,
+        view: &FileView,
         fanout: &Fanout,
         ids: I,
         hint: impl Fn(u32),
@@ -175,7 +175,7 @@ impl Table {
     /// Searches ascending ids, each with its position in the input, in a file that is not mapped.
     fn search_windows<'a>(
         &self,
-        view: &View,
+        view: &FileView,
         fanout: &Fanout,
         ids: impl IntoIterator<Item = (usize, &'a oid)>,
         mut found: impl FnMut(usize, u32) -> Result<(), Error>,
@@ -195,7 +195,7 @@ impl Table {
     /// Fails as [`search`](Self::search) does.
     pub fn prefix(
         &self,
-        view: &View,
+        view: &FileView,
         fanout: &Fanout,
         prefix: &Prefix,
     ) -> Result<Range<u32>, Error> {
@@ -223,7 +223,7 @@ impl Table {
     /// # Errors
     /// Fails with `ErrorKind::Io` if the file is not mapped and cannot be read.
     #[inline]
-    pub fn id(&self, view: &View, row: u32) -> Result<ObjectId, Error> {
+    pub fn id(&self, view: &FileView, row: u32) -> Result<ObjectId, Error> {
         let offset = self.start + u64::from(row) * u64::from(self.row_len);
         let mut buffer = Vec::new();
         let bytes = view
@@ -240,8 +240,8 @@ impl Table {
 
     /// Returns the rows of the table within `bytes`.
     #[inline]
-    fn ids<'a>(&self, bytes: &'a [u8]) -> Ids<'a> {
-        Ids {
+    fn ids<'a>(&self, bytes: &'a [u8]) -> IdRows<'a> {
+        IdRows {
             bytes: &bytes[self.start as usize..],
             row_len: self.row_len as usize,
             id_offset: self.id_offset as usize,
@@ -253,9 +253,9 @@ impl Table {
 /// Searches ids in memory, in groups that are searched in parallel.
 #[inline]
 fn search_groups<'a>(
-    table: Ids<'_>,
+    table: IdRows<'_>,
     fanout: &Fanout,
-    view: &View,
+    view: &FileView,
     mut ids: impl Iterator<Item = &'a oid>,
     hint: impl Fn(u32),
     found: &mut impl FnMut(usize, u32) -> Result<(), Error>,
@@ -281,7 +281,7 @@ fn search_groups<'a>(
 }
 
 /// The row of an id, or the row before which the id would be inserted.
-pub type Search = Result<u32, u32>;
+pub type RowSearch = Result<u32, u32>;
 
 #[inline]
 fn prefix64(bytes: &[u8]) -> u64 {
@@ -302,9 +302,9 @@ pub(crate) fn be_u64(bytes: &[u8]) -> u64 {
     prefix64(bytes)
 }
 
-/// Checks that the bytes read from `view` are the contents of the file; see [`View::check`].
+/// Checks that the bytes read from `view` are the contents of the file; see [`FileView::check`].
 #[inline]
-pub(crate) fn intact(view: &View) -> Result<(), Error> {
+pub(crate) fn intact(view: &FileView) -> Result<(), Error> {
     match view.check() {
         Ok(()) => Ok(()),
         Err(error) => Err(unreadable(error)),
@@ -322,12 +322,12 @@ pub(crate) fn unreadable(error: std::io::Error) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use pronto_io::view::Access;
+    use pronto_io::view::ViewAccess;
 
     use super::*;
 
     /// Returns a table of `len` very unevenly distributed ids, generated from a seed.
-    fn table(len: u32, seed: u64) -> (Fanout, View, Vec<ObjectId>) {
+    fn table(len: u32, seed: u64) -> (Fanout, FileView, Vec<ObjectId>) {
         let mut state = seed;
         let mut next = || {
             state = state
@@ -354,16 +354,16 @@ mod tests {
         }
         let rows: Vec<u8> = ids.iter().flat_map(|id| id.as_slice().to_vec()).collect();
         let fanout = Fanout::parse(&fanout).expect("it rises");
-        (fanout, View::from_bytes(rows), ids)
+        (fanout, FileView::from_bytes(rows), ids)
     }
 
     /// Returns the file of `view` as a view that is read by position.
-    fn positional(view: &View) -> (pronto_io::cleanup::Guard, View) {
+    fn positional(view: &FileView) -> (pronto_io::cleanup::Guard, FileView) {
         let bytes = view.bytes().expect("in memory");
         let name = format!("pronto-table-{}-{}", std::process::id(), bytes.len());
         let path = std::env::temp_dir().join(name);
         std::fs::write(&path, bytes).expect("the temporary directory can be written");
-        let view = View::open(&path, Access::Positional).expect("it was just written");
+        let view = FileView::open(&path, ViewAccess::Positional).expect("it was just written");
         (pronto_io::cleanup::Guard::new(path), view)
     }
 
@@ -372,7 +372,7 @@ mod tests {
         for (len, seed) in [(0, 1), (1, 2), (9, 3), (300, 4), (20_000, 5)] {
             let (fanout, view, ids) = table(len, seed);
             let (_guard, file) = positional(&view);
-            let layout = Table {
+            let layout = FanoutTable {
                 start: 0,
                 row_len: 20,
                 id_offset: 0,

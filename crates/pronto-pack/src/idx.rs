@@ -12,12 +12,12 @@ use std::path::{Path, PathBuf};
 
 use pronto_hash::{Kind, ObjectId, Prefix, oid};
 use pronto_io::error::IoContext as _;
-use pronto_io::view::{Access, View};
+use pronto_io::view::{FileView, ViewAccess};
 
-pub use scan::{Entries, IndexEntry};
+pub use scan::{IndexEntry, IndexRows};
 
 use crate::error::{Error, ErrorKind};
-use crate::fanout::{FANOUT_LEN, Fanout, Table, be_u32, be_u64, intact, unreadable};
+use crate::fanout::{FANOUT_LEN, Fanout, FanoutTable, be_u32, be_u64, intact, unreadable};
 use crate::position::PackOffset;
 
 pub use crate::position::IndexPosition;
@@ -28,7 +28,7 @@ const HEADER_LEN: u64 = 8;
 
 /// The version of the format of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Version {
+pub enum PackIndexVersion {
     /// Version 1: rows of offset and id; only packs below 4 GiB; no CRC-32 of entries.
     One,
     /// Version 2: separate tables of ids, CRC-32, offsets and large offsets.
@@ -37,38 +37,42 @@ pub enum Version {
 
 /// An open pack index. `Send + Sync`; no method takes a lock if the file is mapped.
 #[derive(Debug)]
-pub struct Index {
+pub struct PackIndex {
     path: PathBuf,
-    view: View,
+    view: FileView,
     fanout: Fanout,
-    version: Version,
-    ids: Table,
+    version: PackIndexVersion,
+    ids: FanoutTable,
     /// The number of 64-bit offsets in the file.
     large_offsets: u64,
 }
 
-impl Index {
+impl PackIndex {
     /// Opens the index at `path`, whose ids are of `kind`. Costs a constant number of system calls,
     /// and reads of the first page and the file size.
     ///
     /// # Errors
     /// Fails with `ErrorKind::Io` if the file cannot be opened, and with `ErrorKind::Corrupt`,
     /// `ErrorKind::Truncated` or `ErrorKind::IndexVersion` if it is not a valid index.
-    pub fn open(path: impl AsRef<Path>, kind: Kind, access: Access) -> Result<Index, Error> {
+    pub fn open(
+        path: impl AsRef<Path>,
+        kind: Kind,
+        access: ViewAccess,
+    ) -> Result<PackIndex, Error> {
         let path = path.as_ref();
-        let view = View::open(path, access).context(ErrorKind::Io, "cannot open", path)?;
-        Index::from_view(view, path, kind)
+        let view = FileView::open(path, access).context(ErrorKind::Io, "cannot open", path)?;
+        PackIndex::from_view(view, path, kind)
     }
 
     /// Does the same as [`open`](Self::open) for an open file with the path `path`.
     ///
     /// # Errors
     /// Fails as [`open`](Self::open) does.
-    pub fn from_view(view: View, path: &Path, kind: Kind) -> Result<Index, Error> {
-        Index::check(view, path, kind).map_err(|error| error.at_path(path))
+    pub fn from_view(view: FileView, path: &Path, kind: Kind) -> Result<PackIndex, Error> {
+        PackIndex::check(view, path, kind).map_err(|error| error.at_path(path))
     }
 
-    fn check(view: View, path: &Path, kind: Kind) -> Result<Index, Error> {
+    fn check(view: FileView, path: &Path, kind: Kind) -> Result<PackIndex, Error> {
         let hash_len = kind.len_in_bytes() as u64;
         let mut buffer = Vec::new();
         let header_len = FANOUT_LEN + HEADER_LEN as usize;
@@ -77,7 +81,7 @@ impl Index {
         })?;
         let version = if header[..4] == SIGNATURE {
             match be_u32(&header[4..]) {
-                2 => Version::Two,
+                2 => PackIndexVersion::Two,
                 version => {
                     let message = format!("index file is of version {version}, which is not known");
                     let kind = ErrorKind::IndexVersion { version };
@@ -85,20 +89,20 @@ impl Index {
                 }
             }
         } else {
-            Version::One
+            PackIndexVersion::One
         };
         let fanout = match version {
-            Version::One => Fanout::parse(header)?,
-            Version::Two => Fanout::parse(&header[HEADER_LEN as usize..])?,
+            PackIndexVersion::One => Fanout::parse(header)?,
+            PackIndexVersion::Two => Fanout::parse(&header[HEADER_LEN as usize..])?,
         };
         let count = u64::from(fanout.len());
         let (ids, least, most) = match version {
-            Version::One => {
+            PackIndexVersion::One => {
                 let row = hash_len + 4;
                 let size = FANOUT_LEN as u64 + count * row + 2 * hash_len;
                 (table(FANOUT_LEN as u64, row, 4, kind), size, size)
             }
-            Version::Two => {
+            PackIndexVersion::Two => {
                 let start = HEADER_LEN + FANOUT_LEN as u64;
                 let least = start + count * (hash_len + 8) + 2 * hash_len;
                 let most = least + count.saturating_sub(1) * 8;
@@ -110,7 +114,7 @@ impl Index {
             return Err(Error::new(kind, "wrong index file size").at_offset(view.len()));
         }
         intact(&view)?;
-        Ok(Index {
+        Ok(PackIndex {
             path: path.to_owned(),
             large_offsets: (view.len() - least) / 8,
             view,
@@ -126,12 +130,12 @@ impl Index {
     }
 
     /// Returns the view of the file.
-    pub fn view(&self) -> &View {
+    pub fn view(&self) -> &FileView {
         &self.view
     }
 
     /// Returns the version of the file format.
-    pub fn version(&self) -> Version {
+    pub fn version(&self) -> PackIndexVersion {
         self.version
     }
 
@@ -189,8 +193,8 @@ impl Index {
     #[inline]
     fn offset_rows(&self) -> (u64, u64) {
         match self.version {
-            Version::One => (self.ids.start, u64::from(self.ids.row_len)),
-            Version::Two => (self.offsets_start(), 4),
+            PackIndexVersion::One => (self.ids.start, u64::from(self.ids.row_len)),
+            PackIndexVersion::Two => (self.offsets_start(), 4),
         }
     }
 
@@ -243,7 +247,7 @@ impl Index {
     }
 
     /// Checks that the file is unchanged since it was opened. Call this function before reporting
-    /// an id as missing; see [`View::verify`].
+    /// an id as missing; see [`FileView::verify`].
     ///
     /// # Errors
     /// Fails with `ErrorKind::Truncated` if the mapped file was truncated.
@@ -289,11 +293,11 @@ impl Index {
         self.check_position(position)?;
         let row = u64::from(position.0);
         match self.version {
-            Version::One => {
+            PackIndexVersion::One => {
                 let at = self.ids.start + row * u64::from(self.ids.row_len);
                 Ok(PackOffset(u64::from(self.read_u32(at)?)))
             }
-            Version::Two => {
+            PackIndexVersion::Two => {
                 let small = self.read_u32(self.offsets_start() + row * 4)?;
                 self.resolve_offset(small)
             }
@@ -307,8 +311,8 @@ impl Index {
     pub fn crc_at(&self, position: IndexPosition) -> Result<Option<u32>, Error> {
         self.check_position(position)?;
         match self.version {
-            Version::One => Ok(None),
-            Version::Two => {
+            PackIndexVersion::One => Ok(None),
+            PackIndexVersion::Two => {
                 let at = self.checksums_start() + u64::from(position.0) * 4;
                 self.read_u32(at).map(Some)
             }
@@ -437,8 +441,8 @@ impl Index {
     }
 }
 
-fn table(start: u64, row_len: u64, id_offset: u32, kind: Kind) -> Table {
-    Table {
+fn table(start: u64, row_len: u64, id_offset: u32, kind: Kind) -> FanoutTable {
+    FanoutTable {
         start,
         row_len: row_len as u32,
         id_offset,

@@ -1,6 +1,6 @@
 //! Options to index a pack and to create its files.
 
-use crate::idx::Version;
+use crate::idx::PackIndexVersion;
 use pronto_hash::Kind;
 use pronto_io::sync::SyncMethod;
 use std::ffi::OsString;
@@ -30,7 +30,7 @@ pub struct Options {
     pub kept_deltas_bytes: usize,
     /// The version of the index (`--index-version`); version 2 is written if version 1 is not
     /// sufficient.
-    pub index_version: Version,
+    pub index_version: PackIndexVersion,
     /// The offset above which offsets take 64 bits in the index (`--index-version=VERSION,OFFSET`).
     pub index_offset_limit: u64,
     /// Write a reverse index, too (`--rev-index`, `pack.writeReverseIndex`).
@@ -95,7 +95,7 @@ impl Default for Options {
             in_files: None,
             base_cache_bytes: 64 << 20,
             kept_deltas_bytes: 96 << 20,
-            index_version: Version::Two,
+            index_version: PackIndexVersion::Two,
             index_offset_limit: u64::MAX,
             reverse_index: true,
             must_end: false,

@@ -44,25 +44,25 @@ mod thin;
 mod verify;
 mod window;
 
-pub use contents::Contents;
-pub use examine::{Examined, examine_stream, scan_stream};
-pub use verify::{Checked, Listed, check_file};
+pub use contents::IndexedObjects;
+pub use examine::{ExaminedPack, examine_stream, scan_stream};
+pub use verify::{Checked, VerifiedEntry, check_file};
 
 use crate::error::{Error, ErrorKind};
 use crate::idx;
-use crate::idx::write::Rows;
+use crate::idx::write::IndexTable;
 pub use crate::index_options::{INDEXING, InFiles, Options, RECEIVING, UNPACKING};
-use crate::install::{self, Names};
-use crate::temporary::Temporary;
+use crate::install::{self, PackFileNames};
+use crate::temporary::TemporaryFile;
 use gix_object::Kind as ObjectKind;
-use limits::Limits;
-use pipeline::{Done, Run};
+use limits::ObjectLimits;
+use pipeline::{IndexRun, ReceivedPhase};
 use pronto_hash::{Kind, ObjectId, oid};
 use pronto_io::error::OsReason;
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::{Meter, Progress};
-use pronto_io::view::{Access, View};
-use spool::Store;
+use pronto_io::view::{FileView, ViewAccess};
+use spool::SpoolStorage;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -90,7 +90,7 @@ pub struct Outcome {
 }
 
 /// Gives the indexer access to existing objects. Called from one thread at a time.
-pub trait Existing: Sync {
+pub trait ExistingObjects: Sync {
     /// Appends the positions in `ids` of existing objects to `found`. `ids` are in ascending order.
     /// Each call passes up to some ten thousand ids, so an implementation can merge instead of
     /// search.
@@ -127,7 +127,7 @@ pub trait Inspect: Sync {
     ///
     /// # Errors
     /// Fails if the pack must be rejected.
-    fn complete(&self, contents: &dyn Contents) -> Result<(), Error> {
+    fn complete(&self, contents: &dyn IndexedObjects) -> Result<(), Error> {
         let _ = contents;
         Ok(())
     }
@@ -135,12 +135,12 @@ pub trait Inspect: Sync {
 
 /// The callbacks and sources of an indexer, besides its input.
 #[derive(Clone, Copy)]
-pub struct Context<'a> {
+pub struct IndexContext<'a> {
     /// The existing objects of the destination, for collision checks and as bases of thin packs.
-    pub existing: Option<&'a dyn Existing>,
+    pub existing: Option<&'a dyn ExistingObjects>,
     /// The existing objects that may be bases of thin packs, if not all of them may. Queried after
     /// all objects that need no such base are resolved.
-    pub bases: Option<&'a dyn Existing>,
+    pub bases: Option<&'a dyn ExistingObjects>,
     /// The inspector of every object.
     pub inspect: Option<&'a dyn Inspect>,
     /// The receiver of progress events.
@@ -155,9 +155,9 @@ pub struct Context<'a> {
     pub ready: Option<&'a (dyn Fn() -> bool + Sync)>,
 }
 
-impl Default for Context<'_> {
+impl Default for IndexContext<'_> {
     fn default() -> Self {
-        Context {
+        IndexContext {
             existing: None,
             bases: None,
             inspect: None,
@@ -187,20 +187,20 @@ pub fn index_stream(
     input: &mut dyn Read,
     directory: &Path,
     options: &Options,
-    context: &Context<'_>,
+    context: &IndexContext<'_>,
 ) -> Result<Outcome, Error> {
     let reserved = options.pack_path.as_deref().map(install::reserve);
     let reserved = reserved.transpose()?;
     let beside = options.pack_path.as_deref().map(install::directory_of);
-    let store = Store::New(Temporary::create(beside.unwrap_or(directory), "pack")?);
+    let store = SpoolStorage::New(TemporaryFile::create(beside.unwrap_or(directory), "pack")?);
     let (done, store) = run(options, context).index(input, store)?;
-    let Store::New(pack) = store else {
+    let SpoolStorage::New(pack) = store else {
         return Err(stopped());
     };
     let rows = rows(&done, options.kind);
-    let names = Names {
+    let names = PackFileNames {
         compares_index: true,
-        ..Names::new(directory, options, &done.checksum)
+        ..PackFileNames::new(directory, options, &done.checksum)
     };
     let keep = install::install(&names, options, &rows, pack, &done.checksum)?;
     if let Some(reserved) = reserved {
@@ -225,11 +225,11 @@ pub fn index_file(
     pack: &Path,
     index: &Path,
     options: &Options,
-    context: &Context<'_>,
+    context: &IndexContext<'_>,
 ) -> Result<Outcome, Error> {
     let (done, _) = index_given(pack, options, context)?;
     let rows = rows(&done, options.kind);
-    let names = Names {
+    let names = PackFileNames {
         pack: pack.to_owned(),
         index: index.to_owned(),
         replaces_pack: false,
@@ -249,8 +249,8 @@ pub fn index_file(
 fn index_given(
     pack: &Path,
     options: &Options,
-    context: &Context<'_>,
-) -> Result<(Done, Store), Error> {
+    context: &IndexContext<'_>,
+) -> Result<(ReceivedPhase, SpoolStorage), Error> {
     let mut options = options.clone();
     options.must_end = true;
     let failed = |error| {
@@ -258,12 +258,12 @@ fn index_given(
         Error::new(ErrorKind::Io, message).because(OsReason(error))
     };
     let mut input = File::open(pack).map_err(failed)?;
-    let view = View::open(pack, Access::Auto).map_err(failed)?;
-    let context = Context {
+    let view = FileView::open(pack, ViewAccess::Auto).map_err(failed)?;
+    let context = IndexContext {
         ready: Some(&|| true),
         ..*context
     };
-    run(&options, &context).index(&mut input, Store::Given(view))
+    run(&options, &context).index(&mut input, SpoolStorage::Given(view))
 }
 
 /// Indexes a pack in memory without disk access and returns the bytes of its index: for small
@@ -274,10 +274,10 @@ fn index_given(
 pub fn index_bytes(
     pack: &[u8],
     options: &Options,
-    context: &Context<'_>,
+    context: &IndexContext<'_>,
 ) -> Result<Vec<u8>, Error> {
-    let store = Store::Given(View::from_bytes(pack.to_vec()));
-    let context = Context {
+    let store = SpoolStorage::Given(FileView::from_bytes(pack.to_vec()));
+    let context = IndexContext {
         ready: Some(&|| true),
         ..*context
     };
@@ -294,20 +294,20 @@ pub fn index_bytes(
     Ok(index)
 }
 
-fn run<'a>(options: &'a Options, context: &'a Context<'a>) -> Run<'a> {
+fn run<'a>(options: &'a Options, context: &'a IndexContext<'a>) -> IndexRun<'a> {
     let threads = match options.threads {
         0 => pronto_io::pool::cores(),
         threads => threads,
     };
-    Run {
+    IndexRun {
         options,
         context,
         threads,
     }
 }
 
-fn rows(done: &Done, kind: Kind) -> Rows<'_> {
-    Rows {
+fn rows(done: &ReceivedPhase, kind: Kind) -> IndexTable<'_> {
+    IndexTable {
         kind,
         ids: &done.ids,
         offsets: &done.tables.offsets,
@@ -317,7 +317,7 @@ fn rows(done: &Done, kind: Kind) -> Rows<'_> {
 }
 
 /// Returns the outcome without its files.
-fn outcome(done: Done) -> Outcome {
+fn outcome(done: ReceivedPhase) -> Outcome {
     Outcome {
         checksum: done.checksum,
         objects: done.tables.len() as u32,
@@ -331,17 +331,17 @@ fn outcome(done: Done) -> Outcome {
 }
 
 /// The arguments of the call that every stage needs.
-pub(in crate::indexer) struct Surroundings<'a> {
+pub(in crate::indexer) struct StageContext<'a> {
     kind: Kind,
     inspect: Option<&'a dyn Inspect>,
     progress: &'a dyn Progress,
     interrupt: Option<&'a Interrupt>,
-    limits: Limits<'a>,
+    limits: ObjectLimits<'a>,
     /// Counts resolved deltas.
     resolving: Meter,
 }
 
-impl Surroundings<'_> {
+impl StageContext<'_> {
     /// Fails if the operation was cancelled.
     fn check(&self) -> Result<(), Error> {
         match self.interrupt {

@@ -2,10 +2,10 @@
 //! names, the index last.
 
 use crate::error::{Error, ErrorKind};
-use crate::idx::write::{self as idx, Rows};
+use crate::idx::write::{self as idx, IndexTable};
 use crate::index_options::Options;
 use crate::rev;
-use crate::temporary::Temporary;
+use crate::temporary::TemporaryFile;
 use pronto_hash::{Kind, ObjectId};
 use pronto_io::cleanup::Guard;
 use pronto_io::error::IoContext as _;
@@ -22,7 +22,7 @@ const SORT_ALONE: usize = 1 << 15;
 const NAMED_MODE: u32 = 0o444;
 
 /// The names of the files of a pack.
-pub(crate) struct Names {
+pub(crate) struct PackFileNames {
     pub(crate) pack: PathBuf,
     pub(crate) index: PathBuf,
     /// Whether an existing pack is replaced, because the caller specifies its path; otherwise the
@@ -34,17 +34,17 @@ pub(crate) struct Names {
     pub(crate) compares_index: bool,
 }
 
-impl Names {
+impl PackFileNames {
     /// Returns the paths for the pack with this checksum in `directory`, or the paths in the
     /// options.
-    pub(crate) fn new(directory: &Path, options: &Options, checksum: &ObjectId) -> Names {
+    pub(crate) fn new(directory: &Path, options: &Options, checksum: &ObjectId) -> PackFileNames {
         let by_checksum = || {
             let mut name = options.name_prefix.clone().unwrap_or_else(|| "pack".into());
             name.push(format!("-{checksum}.pack"));
             directory.join(name)
         };
         let pack = options.pack_path.clone().unwrap_or_else(by_checksum);
-        Names {
+        PackFileNames {
             index: match &options.index_path {
                 Some(path) => path.clone(),
                 None => pack.with_extension("idx"),
@@ -124,19 +124,19 @@ fn sort_keys(keys: &mut [(u64, u32)], ids: &[u8], id_len: usize, threads: usize)
 
 /// The indexes of a pack, written under temporary names.
 struct Indexes {
-    index: Temporary,
-    reverse: Option<Temporary>,
+    index: TemporaryFile,
+    reverse: Option<TemporaryFile>,
 }
 
 /// Writes the indexes under temporary names.
 fn write_indexes(
-    names: &Names,
+    names: &PackFileNames,
     options: &Options,
-    rows: &Rows<'_>,
+    rows: &IndexTable<'_>,
     checksum: &ObjectId,
 ) -> Result<Indexes, Error> {
     let directory = directory_of(&names.index);
-    let index = Temporary::create(directory, "idx")?;
+    let index = TemporaryFile::create(directory, "idx")?;
     let limit = options.index_offset_limit;
     idx::write(
         &mut &index.file,
@@ -147,7 +147,7 @@ fn write_indexes(
     )
     .context(ErrorKind::Io, "unable to write", &index.path)?;
     let reverse = if options.reverse_index {
-        let reverse = Temporary::create(directory, "rev")?;
+        let reverse = TemporaryFile::create(directory, "rev")?;
         rev::write(&mut &reverse.file, rows.kind, &places(rows.order), checksum).context(
             ErrorKind::Io,
             "unable to write",
@@ -167,20 +167,20 @@ fn write_indexes(
 /// Writes the indexes of the pack and renames all files to their final names. Returns the `.keep`
 /// file, if it is new.
 pub(crate) fn install(
-    names: &Names,
+    names: &PackFileNames,
     options: &Options,
-    rows: &Rows<'_>,
-    pack: Temporary,
+    rows: &IndexTable<'_>,
+    pack: TemporaryFile,
     checksum: &ObjectId,
 ) -> Result<Option<PathBuf>, Error> {
     let _region = region!("index-pack", "install");
     let indexes = write_indexes(names, options, rows, checksum)?;
-    let marks = Marks::make(names, options)?;
+    let marks = PackMarkers::make(names, options)?;
     pack.permit(names.pack_permissions(options))?;
     if names.replaces_pack {
         pack.rename(&names.pack)?;
     } else {
-        put_in_place(pack, &names.pack)?;
+        rename_into_place(pack, &names.pack)?;
     }
     indexes.install(names)?;
     Ok(marks.keep(names))
@@ -189,21 +189,21 @@ pub(crate) fn install(
 /// Writes the indexes of an existing pack, replacing old ones. Returns the `.keep` file, if it is
 /// new.
 pub(crate) fn install_beside(
-    names: &Names,
+    names: &PackFileNames,
     options: &Options,
-    rows: &Rows<'_>,
+    rows: &IndexTable<'_>,
     checksum: &ObjectId,
 ) -> Result<Option<PathBuf>, Error> {
     let _region = region!("index-pack", "install");
     let indexes = write_indexes(names, options, rows, checksum)?;
-    let marks = Marks::make(names, options)?;
+    let marks = PackMarkers::make(names, options)?;
     indexes.install(names)?;
     Ok(marks.keep(names))
 }
 
 impl Indexes {
     /// Renames the indexes to their final names, the pack index last.
-    fn install(self, names: &Names) -> Result<(), Error> {
+    fn install(self, names: &PackFileNames) -> Result<(), Error> {
         if let Some(reverse) = self.reverse {
             put_index(reverse, &names.index.with_extension("rev"), names)?;
         }
@@ -213,34 +213,34 @@ impl Indexes {
 
 /// Renames an index to its final name. An existing index, which may be of another version, is kept
 /// unless it must be compared or replaced.
-fn put_index(index: Temporary, to: &Path, names: &Names) -> Result<(), Error> {
+fn put_index(index: TemporaryFile, to: &Path, names: &PackFileNames) -> Result<(), Error> {
     if names.replaces_index {
         return index.rename(to);
     }
     match names.compares_index {
-        true => put_in_place(index, to),
+        true => rename_into_place(index, to),
         false if to.exists() => Ok(()),
         false => index.rename(to),
     }
 }
 
 /// The `.keep` and `.promisor` files of the pack, which are removed if a later step fails.
-struct Marks {
+struct PackMarkers {
     keep: Option<Guard>,
     promisor: Option<Guard>,
 }
 
-impl Marks {
-    fn make(names: &Names, options: &Options) -> Result<Marks, Error> {
+impl PackMarkers {
+    fn make(names: &PackFileNames, options: &Options) -> Result<PackMarkers, Error> {
         let name = |extension: &str| names.pack.with_extension(extension);
-        Ok(Marks {
+        Ok(PackMarkers {
             keep: mark(&name("keep"), options.keep.as_deref())?,
             promisor: mark(&name("promisor"), options.promisor.as_deref())?,
         })
     }
 
     /// Keeps the files. Returns the `.keep` file, if it is new.
-    fn keep(self, names: &Names) -> Option<PathBuf> {
+    fn keep(self, names: &PackFileNames) -> Option<PathBuf> {
         if let Some(promisor) = self.promisor {
             promisor.keep();
         }
@@ -279,7 +279,7 @@ fn mark(path: &Path, text: Option<&[u8]>) -> Result<Option<Guard>, Error> {
 
 /// Renames a file to its final name. An existing file of that name stays, and must have the same
 /// content.
-fn put_in_place(temporary: Temporary, to: &Path) -> Result<(), Error> {
+fn rename_into_place(temporary: TemporaryFile, to: &Path) -> Result<(), Error> {
     match File::open(to) {
         Ok(existing) => {
             let same = same_content(&temporary.path, &existing).context(

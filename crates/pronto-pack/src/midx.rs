@@ -12,11 +12,11 @@ use std::path::{Path, PathBuf};
 
 use pronto_hash::{Kind, ObjectId, Prefix, oid};
 use pronto_io::error::IoContext as _;
-use pronto_io::view::{Access, View};
+use pronto_io::view::{FileView, ViewAccess};
 
-use crate::chunks::{Chunks, digest};
+use crate::chunks::{ChunkTable, digest};
 use crate::error::{Error, ErrorKind};
-use crate::fanout::{FANOUT_LEN, Fanout, Table, be_u32, be_u64, intact, unreadable};
+use crate::fanout::{FANOUT_LEN, Fanout, FanoutTable, be_u32, be_u64, intact, unreadable};
 use crate::idx::IndexPosition;
 use crate::pack::PackOffset;
 use crate::rev::format_id;
@@ -33,9 +33,9 @@ pub struct PackNumber(pub u32);
 #[derive(Debug)]
 pub struct MultiIndex {
     path: PathBuf,
-    view: View,
+    view: FileView,
     fanout: Fanout,
-    ids: Table,
+    ids: FanoutTable,
     pack_names: Vec<String>,
     offsets_start: u64,
     /// The range of the large offsets, if the file contains this table.
@@ -52,9 +52,13 @@ impl MultiIndex {
     /// Fails with `ErrorKind::Io` if the file cannot be opened (with the source `NotFound` if it
     /// does not exist), and with `ErrorKind::Corrupt`, `ErrorKind::Truncated` or
     /// `ErrorKind::Unsupported` if it is not a valid multi-pack-index.
-    pub fn open(path: impl AsRef<Path>, kind: Kind, access: Access) -> Result<MultiIndex, Error> {
+    pub fn open(
+        path: impl AsRef<Path>,
+        kind: Kind,
+        access: ViewAccess,
+    ) -> Result<MultiIndex, Error> {
         let path = path.as_ref();
-        let view = View::open(path, access).context(ErrorKind::Io, "cannot open", path)?;
+        let view = FileView::open(path, access).context(ErrorKind::Io, "cannot open", path)?;
         MultiIndex::from_view(view, path, kind)
     }
 
@@ -62,11 +66,11 @@ impl MultiIndex {
     ///
     /// # Errors
     /// Fails as [`open`](Self::open) does.
-    pub fn from_view(view: View, path: &Path, kind: Kind) -> Result<MultiIndex, Error> {
+    pub fn from_view(view: FileView, path: &Path, kind: Kind) -> Result<MultiIndex, Error> {
         MultiIndex::check(view, path, kind).map_err(|error| error.at_path(path))
     }
 
-    fn check(view: View, path: &Path, kind: Kind) -> Result<MultiIndex, Error> {
+    fn check(view: FileView, path: &Path, kind: Kind) -> Result<MultiIndex, Error> {
         let (chunks, pack_count) = read_chunks(&view, kind)?;
         let required = |name: [u8; 4], what: &str| {
             chunks.find(name).ok_or_else(|| {
@@ -98,7 +102,7 @@ impl MultiIndex {
             pack_names,
             path: path.to_owned(),
             fanout,
-            ids: Table {
+            ids: FanoutTable {
                 start: ids.start,
                 row_len: hash_len as u32,
                 id_offset: 0,
@@ -120,7 +124,7 @@ impl MultiIndex {
     }
 
     /// Returns the view of the file.
-    pub fn view(&self) -> &View {
+    pub fn view(&self) -> &FileView {
         &self.view
     }
 
@@ -344,7 +348,7 @@ fn check_fanout(bytes: &[u8]) -> Result<(), Error> {
     Ok(())
 }
 
-fn read_chunks(view: &View, kind: Kind) -> Result<(Chunks, u32), Error> {
+fn read_chunks(view: &FileView, kind: Kind) -> Result<(ChunkTable, u32), Error> {
     let mut buffer = Vec::new();
     let header = view
         .read(0, HEADER_LEN, &mut buffer)
@@ -369,7 +373,7 @@ fn read_chunks(view: &View, kind: Kind) -> Result<(Chunks, u32), Error> {
         return Err(Error::new(ErrorKind::OtherHash, message).at_offset(5));
     }
     let (count, pack_count) = (header[6], be_u32(&header[8..]));
-    let chunks = Chunks::read(view, HEADER_LEN as u64, count, kind.len_in_bytes());
+    let chunks = ChunkTable::read(view, HEADER_LEN as u64, count, kind.len_in_bytes());
     let chunks = chunks.map_err(|fault| Error::new(ErrorKind::Truncated, fault.to_string()))?;
     Ok((chunks, pack_count))
 }
@@ -384,7 +388,7 @@ fn check_len(chunk: &Range<u64>, expected: u64, what: &str) -> Result<(), Error>
 
 /// Reads the pack names, each terminated by a NUL. The names must not contain a path, because they
 /// are joined to a directory.
-fn read_names(view: &View, chunk: Range<u64>, count: u32) -> Result<Vec<String>, Error> {
+fn read_names(view: &FileView, chunk: Range<u64>, count: u32) -> Result<Vec<String>, Error> {
     let corrupt = |message: &str| Error::new(ErrorKind::Corrupt, message).at_offset(chunk.start);
     let len = usize::try_from(chunk.end - chunk.start)
         .map_err(|_| corrupt("multi-pack-index pack-name chunk is too large"))?;

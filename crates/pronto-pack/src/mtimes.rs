@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use pronto_hash::{Kind, ObjectId};
 use pronto_io::error::IoContext as _;
-use pronto_io::view::{Access, View};
+use pronto_io::view::{FileView, ViewAccess};
 
 use crate::error::{Error, ErrorKind};
 use crate::fanout::{be_u32, intact, unreadable};
@@ -46,7 +46,7 @@ pub fn write(
 #[derive(Debug)]
 pub struct Mtimes {
     path: PathBuf,
-    view: View,
+    view: FileView,
     count: u32,
 }
 
@@ -61,10 +61,10 @@ impl Mtimes {
         path: impl AsRef<Path>,
         kind: Kind,
         count: u32,
-        access: Access,
+        access: ViewAccess,
     ) -> Result<Mtimes, Error> {
         let path = path.as_ref();
-        let view = View::open(path, access).context(ErrorKind::Io, "cannot open", path)?;
+        let view = FileView::open(path, access).context(ErrorKind::Io, "cannot open", path)?;
         Mtimes::from_view(view, path, kind, count)
     }
 
@@ -72,7 +72,7 @@ impl Mtimes {
     ///
     /// # Errors
     /// Fails as [`open`](Self::open) does.
-    pub fn from_view(view: View, path: &Path, kind: Kind, count: u32) -> Result<Mtimes, Error> {
+    pub fn from_view(view: FileView, path: &Path, kind: Kind, count: u32) -> Result<Mtimes, Error> {
         check(&view, kind, count).map_err(|error| error.at_path(path))?;
         Ok(Mtimes {
             path: path.to_owned(),
@@ -101,7 +101,7 @@ impl Mtimes {
     }
 }
 
-fn check(view: &View, kind: Kind, count: u32) -> Result<(), Error> {
+fn check(view: &FileView, kind: Kind, count: u32) -> Result<(), Error> {
     let trailers = 2 * kind.len_in_bytes() as u64;
     if view.len() < HEADER_LEN as u64 + trailers {
         let message = "mtimes file is too small";
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     fn open(bytes: &[u8], count: u32) -> Result<Mtimes, Error> {
-        let view = View::from_bytes(bytes.to_vec());
+        let view = FileView::from_bytes(bytes.to_vec());
         Mtimes::from_view(view, Path::new("t"), Kind::Sha1, count)
     }
 

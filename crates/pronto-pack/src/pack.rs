@@ -1,6 +1,6 @@
 //! Reads packs (`.pack`, versions 2 and 3) in place. Format: `gitformat-pack(5)`.
 //!
-//! A [`Pack`] returns entries; a [`Decoder`] decodes an entry to an object by following its chain
+//! A [`PackReader`] returns entries; a [`Decoder`] decodes an entry to an object by following its chain
 //! of deltas, without recursion, and keeps bases in a shared [`BaseCache`].
 
 mod cache;
@@ -16,21 +16,21 @@ use std::path::{Path, PathBuf};
 
 use pronto_hash::{Kind, ObjectId};
 use pronto_io::error::IoContext as _;
-use pronto_io::view::{Access, View};
+use pronto_io::view::{FileView, ViewAccess};
 
 pub use cache::{BaseCache, CachedBase, PackKey};
-pub use decode::{Bases, Decoder};
+pub use decode::{BaseSources, Decoder};
 pub use kinds::kinds;
-pub use links::shape::{RawEntry, Run, Starts};
-pub use links::{Child, Found, PackFiles, Piece, Scan, Tree, TreeLinks};
+pub use links::shape::{EntryStarts, RawEntry, TreePiece};
+pub use links::{EntryListPiece, LinkTarget, PackFiles, Scan, Tree, TreeEntryKind, TreeLinks};
 pub use order::{PackOrder, PackPosition};
 pub use spool::Spooled;
 pub use stream::EntryReader;
 
-use crate::entry::{Entry, Header, MAX_HEADER_LEN};
+use crate::entry::{Entry, EntryHeader, MAX_HEADER_LEN};
 use crate::error::{Error, ErrorKind};
 use crate::fanout::{be_u32, intact, unreadable};
-use crate::idx::Index;
+use crate::idx::PackIndex;
 
 pub use crate::position::PackOffset;
 
@@ -42,9 +42,9 @@ const WINDOW_LEN: usize = 4096;
 
 /// An open pack. `Send + Sync`; no method takes a lock if the file is mapped.
 #[derive(Debug)]
-pub struct Pack {
+pub struct PackReader {
     path: PathBuf,
-    view: View,
+    view: FileView,
     kind: Kind,
     count: u32,
     /// The start of the trailer and end of the entries.
@@ -52,26 +52,30 @@ pub struct Pack {
     key: PackKey,
 }
 
-impl Pack {
+impl PackReader {
     /// Opens the pack at `path`, whose ids are of `kind`. Costs a constant number of system calls
     /// and a read of the first bytes; the checksum is not verified.
     ///
     /// # Errors
     /// Fails with `ErrorKind::Io` if the file cannot be opened, and with `ErrorKind::Corrupt`,
     /// `ErrorKind::Truncated` or `ErrorKind::Unsupported` if it is not a valid pack.
-    pub fn open(path: impl AsRef<Path>, kind: Kind, access: Access) -> Result<Pack, Error> {
+    pub fn open(
+        path: impl AsRef<Path>,
+        kind: Kind,
+        access: ViewAccess,
+    ) -> Result<PackReader, Error> {
         let path = path.as_ref();
-        let view = View::open(path, access).context(ErrorKind::Io, "cannot open", path)?;
-        Pack::from_view(view, path, kind)
+        let view = FileView::open(path, access).context(ErrorKind::Io, "cannot open", path)?;
+        PackReader::from_view(view, path, kind)
     }
 
     /// Does the same as [`open`](Self::open) for an open file with the path `path`.
     ///
     /// # Errors
     /// Fails as [`open`](Self::open) does.
-    pub fn from_view(view: View, path: &Path, kind: Kind) -> Result<Pack, Error> {
+    pub fn from_view(view: FileView, path: &Path, kind: Kind) -> Result<PackReader, Error> {
         let count = check_header(&view, kind).map_err(|error| error.at_path(path))?;
-        Ok(Pack {
+        Ok(PackReader {
             path: path.to_owned(),
             end: view.len() - kind.len_in_bytes() as u64,
             view,
@@ -87,7 +91,7 @@ impl Pack {
     /// # Errors
     /// Fails with `ErrorKind::Corrupt` if the index does not belong to this pack, and with
     /// `ErrorKind::Io` if a file cannot be read.
-    pub fn check_index(&self, index: &Index) -> Result<(), Error> {
+    pub fn check_index(&self, index: &PackIndex) -> Result<(), Error> {
         if index.len() != self.count {
             let message = format!(
                 "packfile claims to have {} objects while index indicates {} objects",
@@ -108,7 +112,7 @@ impl Pack {
     }
 
     /// Returns the view of the file.
-    pub fn view(&self) -> &View {
+    pub fn view(&self) -> &FileView {
         &self.view
     }
 
@@ -162,7 +166,7 @@ impl Pack {
     /// Fails with `ErrorKind::Corrupt` or `ErrorKind::Truncated` if no entry can start at the
     /// offset, and with `ErrorKind::Io` if the file cannot be read.
     pub fn entry(&self, offset: PackOffset) -> Result<Entry, Error> {
-        let entry = self.entry_in(&mut Window::default(), offset);
+        let entry = self.entry_in(&mut ReadWindow::default(), offset);
         self.intact(offset.0)?;
         entry
     }
@@ -175,9 +179,9 @@ impl Pack {
     pub fn base_offset(
         &self,
         offset: PackOffset,
-        header: &Header,
+        header: &EntryHeader,
     ) -> Result<Option<PackOffset>, Error> {
-        let Header::OffsetDelta { distance } = header else {
+        let EntryHeader::OffsetDelta { distance } = header else {
             return Ok(None);
         };
         match offset.0.checked_sub(*distance) {
@@ -188,7 +192,7 @@ impl Pack {
         }
     }
 
-    fn entry_in(&self, window: &mut Window, offset: PackOffset) -> Result<Entry, Error> {
+    fn entry_in(&self, window: &mut ReadWindow, offset: PackOffset) -> Result<Entry, Error> {
         if offset.0 < HEADER_LEN || offset.0 >= self.end {
             return Err(self.corrupt("object offset is outside of the pack", offset.0));
         }
@@ -202,7 +206,7 @@ impl Pack {
     #[inline]
     fn bytes_at<'a>(
         &'a self,
-        window: &'a mut Window,
+        window: &'a mut ReadWindow,
         offset: u64,
         wanted: usize,
     ) -> Result<&'a [u8], Error> {
@@ -254,12 +258,12 @@ impl Pack {
 
 /// The bytes that were read last from a pack that is not mapped. Belongs to one pack.
 #[derive(Debug, Default)]
-struct Window {
+struct ReadWindow {
     start: u64,
     bytes: Vec<u8>,
 }
 
-fn check_header(view: &View, kind: Kind) -> Result<u32, Error> {
+fn check_header(view: &FileView, kind: Kind) -> Result<u32, Error> {
     let mut buffer = Vec::new();
     let least = HEADER_LEN + kind.len_in_bytes() as u64;
     if view.len() < least {

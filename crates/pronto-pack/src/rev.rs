@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use pronto_hash::{Kind, ObjectId};
 use pronto_io::error::IoContext as _;
-use pronto_io::view::{Access, View};
+use pronto_io::view::{FileView, ViewAccess};
 
 use crate::error::{Error, ErrorKind};
 use crate::fanout::{be_u32, intact, unreadable};
@@ -47,7 +47,7 @@ const HEADER_LEN: usize = 12;
 #[derive(Debug)]
 pub struct ReverseIndex {
     path: PathBuf,
-    view: View,
+    view: FileView,
     kind: Kind,
     count: u32,
 }
@@ -64,10 +64,10 @@ impl ReverseIndex {
         path: impl AsRef<Path>,
         kind: Kind,
         count: u32,
-        access: Access,
+        access: ViewAccess,
     ) -> Result<ReverseIndex, Error> {
         let path = path.as_ref();
-        let view = View::open(path, access).context(ErrorKind::Io, "cannot open", path)?;
+        let view = FileView::open(path, access).context(ErrorKind::Io, "cannot open", path)?;
         ReverseIndex::from_view(view, path, kind, count)
     }
 
@@ -76,7 +76,7 @@ impl ReverseIndex {
     /// # Errors
     /// Fails as [`open`](Self::open) does.
     pub fn from_view(
-        view: View,
+        view: FileView,
         path: &Path,
         kind: Kind,
         count: u32,
@@ -141,7 +141,7 @@ impl ReverseIndex {
     }
 }
 
-fn check(view: &View, kind: Kind, count: u32) -> Result<(), Error> {
+fn check(view: &FileView, kind: Kind, count: u32) -> Result<(), Error> {
     let trailers = 2 * kind.len_in_bytes() as u64;
     if view.len() < HEADER_LEN as u64 + trailers {
         let message = "reverse-index file is too small";

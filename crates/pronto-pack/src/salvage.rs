@@ -14,7 +14,7 @@ use std::sync::Arc;
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{Kind, ObjectId, oid};
 
-use self::stream::{BUFFER_ERROR, Reader, STREAM_END, Stream};
+use self::stream::{BUFFER_ERROR, Reader, STREAM_END, ZlibStream};
 use crate::delta;
 use crate::error::{Error, ErrorKind};
 
@@ -162,7 +162,7 @@ pub fn salvage(
 
 /// The base of a delta.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Base {
+enum SalvagedBase {
     Offset(u64),
     Id(ObjectId),
 }
@@ -180,7 +180,7 @@ struct Unpacking<'a> {
     into: &'a mut dyn Salvage,
     /// The ids of the stored objects, by the start of their entries.
     ids: HashMap<u64, ObjectId>,
-    waiting: HashMap<Base, Vec<Delta>>,
+    waiting: HashMap<SalvagedBase, Vec<Delta>>,
     waiting_count: usize,
 }
 
@@ -246,7 +246,7 @@ impl Unpacking<'_> {
         match self.ids.get(&base).copied() {
             Some(id) => self.apply_to(&id, delta),
             None => {
-                self.wait(Base::Offset(base), delta);
+                self.wait(SalvagedBase::Offset(base), delta);
                 Ok(())
             }
         }
@@ -267,13 +267,13 @@ impl Unpacking<'_> {
         match self.into.base(&base)? {
             Some((kind, content)) => self.resolve(delta, kind, Arc::new(content)),
             None => {
-                self.wait(Base::Id(base), delta);
+                self.wait(SalvagedBase::Id(base), delta);
                 Ok(())
             }
         }
     }
 
-    fn wait(&mut self, base: Base, delta: Delta) {
+    fn wait(&mut self, base: SalvagedBase, delta: Delta) {
         self.waiting_count += 1;
         self.waiting.entry(base).or_default().push(delta);
     }
@@ -326,7 +326,7 @@ impl Unpacking<'_> {
     ) -> Result<(), Error> {
         let id = self.into.object(kind, &content)?;
         self.ids.insert(offset, id);
-        let keys = [Base::Offset(offset), Base::Id(id)];
+        let keys = [SalvagedBase::Offset(offset), SalvagedBase::Id(id)];
         let mut ready: Vec<Delta> = Vec::new();
         for key in keys {
             ready.extend(self.waiting.remove(&key).unwrap_or_default());
@@ -343,7 +343,7 @@ impl Unpacking<'_> {
     fn inflate(&mut self, size: u64) -> Result<Option<Vec<u8>>, Error> {
         let too_large = |_| Error::new(ErrorKind::Limit, "object is too large for this machine");
         let size = usize::try_from(size).map_err(too_large)?;
-        let mut stream = Stream::new(&mut self.reader);
+        let mut stream = ZlibStream::new(&mut self.reader);
         // The whole content, or in a dry run only the last piece.
         let mut out = Vec::new();
         let mut done = 0;
@@ -370,7 +370,7 @@ impl Unpacking<'_> {
 
     /// Passes a blob to the receiver in pieces.
     fn large_blob(&mut self, offset: u64, size: u64) -> Result<(), Error> {
-        let mut stream = Stream::new(&mut self.reader);
+        let mut stream = ZlibStream::new(&mut self.reader);
         let given = self.into.large_blob(size, &mut stream);
         // At the end of the content, the checksum of the zlib stream follows.
         let end = loop {

@@ -19,7 +19,7 @@ use pronto_io::pool::{self, Workers};
 use pronto_io::progress::Meter;
 
 use crate::deflate::Deflater;
-use crate::delta::make::{Blocks, LARGEST_BASE_BYTES, make};
+use crate::delta::make::{BaseBlocks, LARGEST_BASE_BYTES, make};
 use crate::error::{Error, ErrorKind};
 
 /// The size below which objects are not deltified.
@@ -27,7 +27,7 @@ pub const SMALLEST_BYTES: u64 = 50;
 
 /// An object that may become a delta or the base of a delta.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Candidate {
+pub struct DeltaCandidate {
     /// The caller's number of the object. Of two objects that are otherwise equal, the one with the
     /// smaller number is younger.
     pub number: u32,
@@ -48,7 +48,7 @@ pub struct Candidate {
 
 /// A delta that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundDelta {
     /// The number of the object.
     pub number: u32,
     /// The number of the delta base.
@@ -96,7 +96,7 @@ impl Default for Options {
 }
 
 /// Provides the contents of objects.
-pub trait Contents: Sync {
+pub trait ReadObjects: Sync {
     /// Reads the content of the object with this number into `out`, replacing its content.
     ///
     /// # Errors
@@ -111,12 +111,12 @@ pub trait Contents: Sync {
 /// Fails with the error of `contents`, and with `ErrorKind::Interrupted` if the operation is
 /// cancelled.
 pub fn search(
-    candidates: &mut [Candidate],
+    candidates: &mut [DeltaCandidate],
     options: &Options,
-    contents: &dyn Contents,
+    contents: &dyn ReadObjects,
     meter: &Meter,
     interrupt: &Interrupt,
-) -> Result<Vec<Found>, Error> {
+) -> Result<Vec<FoundDelta>, Error> {
     candidates.sort_unstable_by_key(|one| {
         let kind = one.kind as u8;
         let larger_first = u64::MAX - one.size_bytes;
@@ -130,7 +130,7 @@ pub fn search(
     });
     let candidates = &*candidates;
     let segments = segments(candidates, options);
-    let work = Work {
+    let work = DeltaSearch {
         candidates,
         options,
         contents,
@@ -142,7 +142,7 @@ pub fn search(
     pool::run(
         Workers::Exactly(options.threads.min(segments.len())),
         segments.len(),
-        || Window::new(&work),
+        || DeltaWindow::new(&work),
         |window, numbers| {
             for number in numbers {
                 if let Err(error) = window.go_over(segments[number].clone()) {
@@ -165,7 +165,7 @@ pub fn search(
 }
 
 /// Divides the sorted candidates into segments for threads, at boundaries between names.
-fn segments(candidates: &[Candidate], options: &Options) -> Vec<Range<usize>> {
+fn segments(candidates: &[DeltaCandidate], options: &Options) -> Vec<Range<usize>> {
     let pieces = match options.threads {
         0 | 1 => 1,
         threads => threads * 8,
@@ -187,10 +187,10 @@ fn segments(candidates: &[Candidate], options: &Options) -> Vec<Range<usize>> {
     segments
 }
 
-struct Work<'a> {
-    candidates: &'a [Candidate],
+struct DeltaSearch<'a> {
+    candidates: &'a [DeltaCandidate],
     options: &'a Options,
-    contents: &'a dyn Contents,
+    contents: &'a dyn ReadObjects,
     meter: &'a Meter,
     interrupt: &'a Interrupt,
     /// The memory of the kept deltas.
@@ -198,13 +198,13 @@ struct Work<'a> {
 }
 
 /// One object in the window.
-struct Place {
-    candidate: Candidate,
+struct WindowSlot {
+    candidate: DeltaCandidate,
     /// The length of the chain of deltas of the object.
     depth: u32,
     /// The content; `None` until it is needed.
     content: Option<Vec<u8>>,
-    blocks: Option<Blocks>,
+    blocks: Option<BaseBlocks>,
 }
 
 /// The best delta of one object so far.
@@ -215,19 +215,19 @@ struct Best {
     delta: Vec<u8>,
 }
 
-struct Window<'a> {
-    work: &'a Work<'a>,
+struct DeltaWindow<'a> {
+    work: &'a DeltaSearch<'a>,
     /// The objects in the window, oldest first.
-    places: Vec<Place>,
+    places: Vec<WindowSlot>,
     spare: Vec<Vec<u8>>,
     trial: Vec<u8>,
     deflater: Deflater,
-    found: Vec<Found>,
+    found: Vec<FoundDelta>,
 }
 
-impl<'a> Window<'a> {
-    fn new(work: &'a Work<'a>) -> Window<'a> {
-        Window {
+impl<'a> DeltaWindow<'a> {
+    fn new(work: &'a DeltaSearch<'a>) -> DeltaWindow<'a> {
+        DeltaWindow {
             work,
             places: Vec::new(),
             spare: Vec::new(),
@@ -244,7 +244,7 @@ impl<'a> Window<'a> {
                 .map_err(|reason| Error::new(ErrorKind::Interrupted, reason.to_string()))?;
             let candidate = self.work.candidates[at];
             self.make_room();
-            let mut target = Place {
+            let mut target = WindowSlot {
                 candidate,
                 depth: 0,
                 content: None,
@@ -279,7 +279,7 @@ impl<'a> Window<'a> {
         let limit = self.work.options.window_memory_bytes;
         let mut used: usize = match limit {
             0 => 0,
-            _ => self.places.iter().map(Place::memory_bytes).sum(),
+            _ => self.places.iter().map(WindowSlot::memory_bytes).sum(),
         };
         while self.places.len() > most || (used > limit && self.places.len() > 1) {
             let oldest = self.places.remove(0);
@@ -295,7 +295,7 @@ impl<'a> Window<'a> {
 
     /// Returns the smallest delta of `target` among the bases in the window, which are tried from
     /// young to old.
-    fn best(&mut self, target: &mut Place, deepest: u32) -> Result<Option<Best>, Error> {
+    fn best(&mut self, target: &mut WindowSlot, deepest: u32) -> Result<Option<Best>, Error> {
         let mut best: Option<Best> = None;
         for place in (0..self.places.len()).rev() {
             let base = self.places[place].candidate;
@@ -317,7 +317,7 @@ impl<'a> Window<'a> {
                 continue;
             };
             if source.blocks.is_none() {
-                source.blocks = Blocks::new(content);
+                source.blocks = BaseBlocks::new(content);
             }
             let Some(blocks) = &source.blocks else {
                 continue;
@@ -344,7 +344,7 @@ impl<'a> Window<'a> {
 
     /// Returns the largest useful size of a delta with the object at `place` as its base; 0 if the
     /// base is not worth trying.
-    fn limit(&self, target: &Place, place: usize, best: Option<&Best>, deepest: u32) -> usize {
+    fn limit(&self, target: &WindowSlot, place: usize, best: Option<&Best>, deepest: u32) -> usize {
         let (source, wanted) = (&self.places[place], &target.candidate);
         let base = &source.candidate;
         let was_compared = wanted.stored.is_some() && wanted.stored == base.stored;
@@ -367,13 +367,13 @@ impl<'a> Window<'a> {
         usize::try_from(largest).unwrap_or(usize::MAX)
     }
 
-    fn read(&mut self, candidate: &Candidate) -> Result<Vec<u8>, Error> {
+    fn read(&mut self, candidate: &DeltaCandidate) -> Result<Vec<u8>, Error> {
         let mut content = self.spare.pop().unwrap_or_default();
         self.work.contents.read(candidate.number, &mut content)?;
         Ok(content)
     }
 
-    fn keep(&mut self, best: &Best, target: Candidate) {
+    fn keep(&mut self, best: &Best, target: DeltaCandidate) {
         let (base, options) = (self.places[best.place].candidate, self.work.options);
         let len = best.delta.len();
         let was_dear = (base.size_bytes >> 20) + (target.size_bytes >> 21) > (len as u64) >> 10;
@@ -386,7 +386,7 @@ impl<'a> Window<'a> {
                 false => _ = self.work.kept_bytes.fetch_sub(stream.len(), Relaxed),
             }
         }
-        self.found.push(Found {
+        self.found.push(FoundDelta {
             number: target.number,
             base: base.number,
             size_bytes: len as u64,
@@ -395,10 +395,10 @@ impl<'a> Window<'a> {
     }
 }
 
-impl Place {
+impl WindowSlot {
     fn memory_bytes(&self) -> usize {
         let content = self.content.as_ref().map_or(0, Vec::capacity);
-        let blocks = self.blocks.as_ref().map_or(0, Blocks::memory_bytes);
+        let blocks = self.blocks.as_ref().map_or(0, BaseBlocks::memory_bytes);
         content + blocks
     }
 }

@@ -5,7 +5,7 @@ use crate::error::{Error, ErrorKind};
 use pronto_io::cleanup::Guard;
 use pronto_io::error::IoContext as _;
 use pronto_io::sync::SyncMethod;
-use pronto_io::view::{Access, View};
+use pronto_io::view::{FileView, ViewAccess};
 use std::fs::File;
 use std::io::{BufWriter, Seek as _, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
@@ -13,15 +13,15 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// A file with a temporary name, which is removed on drop.
-pub(crate) struct Temporary {
+pub(crate) struct TemporaryFile {
     pub(crate) path: PathBuf,
     pub(crate) file: File,
     guard: Guard,
 }
 
-impl Temporary {
+impl TemporaryFile {
     /// Creates `directory/tmp_{what}_XXXXXX`, which is read-only except through this handle.
-    pub(crate) fn create(directory: &Path, what: &str) -> Result<Temporary, Error> {
+    pub(crate) fn create(directory: &Path, what: &str) -> Result<TemporaryFile, Error> {
         const ATTEMPTS: usize = 100;
         for _ in 0..ATTEMPTS {
             let path = directory.join(format!("tmp_{what}_{}", random_letters()));
@@ -30,7 +30,7 @@ impl Temporary {
             match open.open(&path) {
                 Ok(file) => {
                     let guard = Guard::new(&path);
-                    return Ok(Temporary { path, file, guard });
+                    return Ok(TemporaryFile { path, file, guard });
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
                 Err(error) => {
@@ -86,7 +86,7 @@ pub(crate) fn unnamed(
     directory: &Path,
     fill: impl FnOnce(&mut BufWriter<&File>) -> Result<(), Error>,
 ) -> Result<File, Error> {
-    let temporary = Temporary::create(directory, "large")?;
+    let temporary = TemporaryFile::create(directory, "large")?;
     std::fs::remove_file(&temporary.path).context(
         ErrorKind::Io,
         "unable to unlink",
@@ -107,8 +107,8 @@ pub(crate) fn unnamed(
 ///
 /// # Errors
 /// Fails with `ErrorKind::Io` if the file cannot be mapped.
-pub(crate) fn mapped(file: File, directory: &Path) -> Result<View, Error> {
-    View::from_file(file, directory, Access::Mapped).context(
+pub(crate) fn mapped(file: File, directory: &Path) -> Result<FileView, Error> {
+    FileView::from_file(file, directory, ViewAccess::Mapped).context(
         ErrorKind::Io,
         "cannot map a file in",
         directory,

@@ -34,12 +34,12 @@ use sirocco::Format;
 use sirocco::deflate::{Level, Writer};
 
 use crate::deflate::Deflater;
-use crate::entry::{Entry, Header};
+use crate::entry::{Entry, EntryHeader};
 use crate::error::{Error, ErrorKind};
-use crate::idx::write::Rows;
+use crate::idx::write::IndexTable;
 use crate::indexer;
-use crate::install::{self, Names};
-use crate::temporary::Temporary;
+use crate::install::{self, PackFileNames};
+use crate::temporary::TemporaryFile;
 
 /// The size of the write buffer.
 const BUFFER_BYTES: usize = 1 << 20;
@@ -117,7 +117,7 @@ impl Encoder {
 
     /// Encodes an entry with `content`: an object, or the instructions of a delta. The buffers stay
     /// as large as the largest content required.
-    pub fn encode(&mut self, header: Header, content: &[u8]) -> Encoded<'_> {
+    pub fn encode(&mut self, header: EntryHeader, content: &[u8]) -> Encoded<'_> {
         self.bytes.clear();
         entry(header, content.len() as u64).encode(&mut self.bytes);
         let deflated = self.deflater.deflate(self.level, &[], content);
@@ -126,7 +126,7 @@ impl Encoder {
     }
 
     /// Encodes an entry with a content of `size_bytes` whose zlib stream is `deflated`.
-    pub fn wrap(&mut self, header: Header, size_bytes: u64, deflated: &[u8]) -> Encoded<'_> {
+    pub fn wrap(&mut self, header: EntryHeader, size_bytes: u64, deflated: &[u8]) -> Encoded<'_> {
         self.bytes.clear();
         entry(header, size_bytes).encode(&mut self.bytes);
         self.bytes.extend_from_slice(deflated);
@@ -141,7 +141,7 @@ impl Encoder {
     }
 }
 
-fn entry(header: Header, size_bytes: u64) -> Entry {
+fn entry(header: EntryHeader, size_bytes: u64) -> Entry {
     Entry {
         header,
         size_bytes,
@@ -154,7 +154,7 @@ fn entry(header: Header, size_bytes: u64) -> Entry {
 pub struct PackWriter {
     directory: PathBuf,
     options: Options,
-    temporary: Temporary,
+    temporary: TemporaryFile,
     buffer: Vec<u8>,
     /// The offset of the next entry.
     offset: u64,
@@ -170,7 +170,7 @@ pub struct PackWriter {
 
 /// A pack that has been written.
 #[derive(Clone, Debug)]
-pub struct Written {
+pub struct WrittenPack {
     /// The path of the pack.
     pub pack: PathBuf,
     /// The path of the index.
@@ -191,7 +191,7 @@ impl PackWriter {
         buffer.extend_from_slice(b"PACK\0\0\0\x02");
         buffer.extend_from_slice(&options.count.unwrap_or(0).to_be_bytes());
         Ok(PackWriter {
-            temporary: Temporary::create(directory, "pack")?,
+            temporary: TemporaryFile::create(directory, "pack")?,
             directory: directory.to_owned(),
             offset: buffer.len() as u64,
             digester: (options.count).map(|_| TrailerDigester::new(options.files.kind)),
@@ -275,11 +275,11 @@ impl PackWriter {
         from: &mut dyn Read,
     ) -> Result<(ObjectId, u32), Error> {
         let mut head = Vec::new();
-        entry(Header::Object(kind), size_bytes).encode(&mut head);
+        entry(EntryHeader::Object(kind), size_bytes).encode(&mut head);
         let mut digester = Digester::new(self.options.files.kind);
         digester.update(&gix_object::encode::loose_header(kind, size_bytes));
         let level = Level::new(self.options.level.min(9));
-        let mut entry = Counted {
+        let mut entry = PackEntryWriter {
             crc: crc32fast::Hasher::new(),
             writer: self,
         };
@@ -361,7 +361,7 @@ impl PackWriter {
     /// Fails with `ErrorKind::Io` if a file cannot be written or renamed, or could not be written
     /// before, with `ErrorKind::Limit` if the number of entries differs from the announced one, and
     /// with `ErrorKind::Collision` if another pack of this name exists.
-    pub fn finish(mut self) -> Result<Written, Error> {
+    pub fn finish(mut self) -> Result<WrittenPack, Error> {
         if self.is_broken {
             let message = "a part of the pack could not be written";
             return Err(Error::new(ErrorKind::Io, message).at_path(&self.temporary.path));
@@ -398,14 +398,14 @@ impl PackWriter {
         self.digester = None;
         self.write(checksum.as_slice())?;
         self.temporary.sync(self.options.files.sync)?;
-        let rows = Rows {
+        let rows = IndexTable {
             kind,
             ids: &self.ids,
             offsets: &self.offsets,
             crcs: &self.crcs,
             order: &order,
         };
-        let names = Names::new(&self.directory, &self.options.files, &checksum);
+        let names = PackFileNames::new(&self.directory, &self.options.files, &checksum);
         install::install(
             &names,
             &self.options.files,
@@ -413,7 +413,7 @@ impl PackWriter {
             self.temporary,
             &checksum,
         )?;
-        Ok(Written {
+        Ok(WrittenPack {
             pack: names.pack,
             index: names.index,
             checksum,
@@ -451,12 +451,12 @@ impl std::fmt::Debug for PackWriter {
 }
 
 /// An entry that is being written to the pack, with its CRC-32.
-struct Counted<'a> {
+struct PackEntryWriter<'a> {
     crc: crc32fast::Hasher,
     writer: &'a mut PackWriter,
 }
 
-impl Write for Counted<'_> {
+impl Write for PackEntryWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.crc.update(bytes);
         self.writer.put(bytes).map_err(io::Error::other)?;

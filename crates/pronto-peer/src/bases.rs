@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{ObjectId, oid};
 use pronto_odb::{ObjectSet, Store};
-use pronto_pack::indexer::Existing;
+use pronto_pack::indexer::ExistingObjects;
 
 use super::walk;
 use pronto::links::links_in;
@@ -21,7 +21,7 @@ use pronto::{Repository, Result};
 use pronto_object::TreeEntries;
 
 /// A commit and its parents.
-pub(super) struct Link {
+pub(super) struct CommitParents {
     pub(super) commit: ObjectId,
     pub(super) parents: Vec<ObjectId>,
 }
@@ -35,19 +35,19 @@ pub(super) struct Stores {
 }
 
 /// The permitted bases of deltas.
-pub(super) struct Bases {
+pub(super) struct PermittedBases {
     repository: Arc<Repository>,
     stores: Stores,
     /// The commits that both sides have.
     known: Vec<ObjectId>,
-    edges: Mutex<Edges>,
+    edges: Mutex<HistoryEdges>,
     /// The remaining number of bytes of bases that may be added to packs.
     left_bytes: AtomicU64,
 }
 
 /// The boundary commits of the received history.
 #[derive(Default)]
-struct Edges {
+struct HistoryEdges {
     commits: BTreeSet<ObjectId>,
     /// The trees of these commits that were not read yet.
     unread: Vec<ObjectId>,
@@ -55,7 +55,7 @@ struct Edges {
     contained: Option<ObjectSet>,
 }
 
-impl Edges {
+impl HistoryEdges {
     /// Records that a tree at the boundary references `id`. Returns whether the id is new.
     fn insert(&mut self, store: &Store, id: &ObjectId) -> Result<bool> {
         let contained = match self.contained.take() {
@@ -74,7 +74,7 @@ impl Edges {
     }
 }
 
-impl Bases {
+impl PermittedBases {
     /// Starts with the `edges` of an earlier session. Edges that both sides no longer have are
     /// ignored.
     ///
@@ -86,7 +86,7 @@ impl Bases {
         known: Vec<ObjectId>,
         edges: Vec<ObjectId>,
     ) -> Result<Self> {
-        let bases = Bases {
+        let bases = PermittedBases {
             repository,
             stores,
             known,
@@ -101,7 +101,7 @@ impl Bases {
     ///
     /// # Errors
     /// Fails if an existing commit cannot be read.
-    pub(super) fn arrive(&self, links: &[Link]) -> Result<()> {
+    pub(super) fn arrive(&self, links: &[CommitParents]) -> Result<()> {
         let own: HashSet<&ObjectId> = links.iter().map(|link| &link.commit).collect();
         let parents = links.iter().flat_map(|link| &link.parents);
         self.add(parents.filter(|id| !own.contains(id)).copied().collect())
@@ -126,7 +126,7 @@ impl Bases {
         self.locked().commits.iter().copied().collect()
     }
 
-    fn locked(&self) -> MutexGuard<'_, Edges> {
+    fn locked(&self) -> MutexGuard<'_, HistoryEdges> {
         self.edges.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -189,9 +189,9 @@ impl Bases {
 
 /// The permitted bases while a segment is received.
 pub(super) struct SegmentBases<'a> {
-    pub(super) bases: &'a Bases,
+    pub(super) bases: &'a PermittedBases,
     /// The commits of the segment.
-    pub(super) links: &'a Mutex<Vec<Link>>,
+    pub(super) links: &'a Mutex<Vec<CommitParents>>,
 }
 
 impl SegmentBases<'_> {
@@ -212,7 +212,7 @@ impl SegmentBases<'_> {
     }
 }
 
-impl Existing for SegmentBases<'_> {
+impl ExistingObjects for SegmentBases<'_> {
     fn contains_batch(
         &self,
         ids: &[ObjectId],

@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;
-use pronto_netsync::repository::Offer;
-use pronto_odb::{Numbered, ObjectSet, Store};
+use pronto_netsync::repository::OfferedRef;
+use pronto_odb::{NumberedObjects, ObjectSet, Store};
 
 use super::walk;
 use pronto::links::links_in;
@@ -24,15 +24,15 @@ use pronto_object::{TagRef, TreeEntries, TreeEntry};
 
 /// A connectivity check of received history. Its memory is one bit for each object of the
 /// repository in each set, and 12 bytes for each received commit.
-pub(super) struct Judge<'a> {
+pub(super) struct ConnectivityCheck<'a> {
     repository: &'a Repository,
     /// All objects of this repository, and the received ones.
     store: &'a Store,
     /// The received objects only.
     arrived: Store,
     /// The numbers of the received objects.
-    received: Arc<Numbered>,
-    known: Known<'a>,
+    received: Arc<NumberedObjects>,
+    known: CommonObjects<'a>,
     /// The boundary of the new history: commits that existed before and are parents of received
     /// commits.
     boundary: HashSet<ObjectId>,
@@ -49,7 +49,7 @@ pub(super) struct Judge<'a> {
 
 /// The objects that both repositories have.
 #[derive(Clone, Copy)]
-pub(super) struct Known<'a> {
+pub(super) struct CommonObjects<'a> {
     /// The commits of refs that the peer may see, or has sent before.
     pub(super) commits: &'a [ObjectId],
     /// The tags, with the commits to which they peel.
@@ -95,7 +95,7 @@ impl Contained {
 }
 
 /// A problem with the received objects.
-pub(super) enum Fault {
+pub(super) enum ConnectivityFault {
     /// An object is missing, or has another type than the object that references it requires.
     Missing(ObjectId),
     /// The offer with this index does not peel to the commit that the peer has stated.
@@ -103,13 +103,13 @@ pub(super) enum Fault {
 }
 
 /// A tree, and the trees at the same path in the parents.
-struct Place {
+struct ReceivedTree {
     tree: ObjectId,
     before: Vec<ObjectId>,
 }
 
 /// A step of the walk over received commits, which are identified by numbers.
-enum Step {
+enum CommitWalkStep {
     /// Visit the parents of the commit.
     Enter(u32),
     /// Check the tree of the commit, after its parents.
@@ -119,7 +119,7 @@ enum Step {
 /// The largest number of nested tags between a tip and its commit.
 const MOST_TAGS: usize = 64;
 
-impl<'a> Judge<'a> {
+impl<'a> ConnectivityCheck<'a> {
     /// Prepares a check of the objects in `arrived`, which are also part of `store`.
     ///
     /// # Errors
@@ -128,10 +128,10 @@ impl<'a> Judge<'a> {
         repository: &'a Repository,
         store: &'a Store,
         arrived: Store,
-        known: Known<'a>,
+        known: CommonObjects<'a>,
     ) -> Result<Self> {
         let received = Arc::new(arrived.numbered().map_err(from_odb)?);
-        Ok(Judge {
+        Ok(ConnectivityCheck {
             repository,
             arrived,
             known,
@@ -148,20 +148,23 @@ impl<'a> Judge<'a> {
 
     /// Returns the first problem with `offers` and the objects that are reachable from them. An
     /// existing object that is not known to both sides has the same result as a missing object.
-    pub(super) fn judge(&mut self, offers: &[&Offer]) -> Result<Result<(), Fault>> {
+    pub(super) fn judge(
+        &mut self,
+        offers: &[&OfferedRef],
+    ) -> Result<Result<(), ConnectivityFault>> {
         let mut commits = Vec::new();
         for (at, offer) in offers.iter().enumerate() {
             let commit = match self.commit_of(offer.id)? {
                 Ok(commit) => commit,
-                Err(missing) => return Ok(Err(Fault::Missing(missing))),
+                Err(missing) => return Ok(Err(ConnectivityFault::Missing(missing))),
             };
             if commit != offer.commit() || offer.peeled.is_some() != (commit != offer.id) {
-                return Ok(Err(Fault::Misled(at)));
+                return Ok(Err(ConnectivityFault::Misled(at)));
             }
             commits.push(commit);
         }
         let missing = self.first_missing(&commits)?;
-        Ok(missing.map_or(Ok(()), |id| Err(Fault::Missing(id))))
+        Ok(missing.map_or(Ok(()), |id| Err(ConnectivityFault::Missing(id))))
     }
 
     /// Returns the first missing object that is reachable from `tips`.
@@ -179,7 +182,7 @@ impl<'a> Judge<'a> {
             }
             self.last = Some((id, links.tree));
             let tree = links.tree;
-            if let Some(missing) = self.trees(Place { tree, before })? {
+            if let Some(missing) = self.trees(ReceivedTree { tree, before })? {
                 return Ok(Some(missing));
             }
         }
@@ -203,8 +206,8 @@ impl<'a> Judge<'a> {
             left.extend(self.enter(tip)?);
             while let Some(step) = left.pop() {
                 let number = match step {
-                    Step::Enter(number) => number,
-                    Step::Leave(number) => {
+                    CommitWalkStep::Enter(number) => number,
+                    CommitWalkStep::Leave(number) => {
                         new.push(number);
                         continue;
                     }
@@ -214,7 +217,7 @@ impl<'a> Judge<'a> {
                 }
                 let id = self.received.id(number).map_err(from_odb)?;
                 let links = links_in(&self.arrived, &id, &mut self.buffer)?;
-                left.push(Step::Leave(number));
+                left.push(CommitWalkStep::Leave(number));
                 for parent in &links.parents {
                     left.extend(self.enter(parent)?);
                 }
@@ -224,12 +227,12 @@ impl<'a> Judge<'a> {
     }
 
     /// Returns the step for a commit if it was received. Otherwise adds the commit to the boundary.
-    fn enter(&mut self, commit: &ObjectId) -> Result<Option<Step>> {
+    fn enter(&mut self, commit: &ObjectId) -> Result<Option<CommitWalkStep>> {
         let number = self.received.find(commit).map_err(from_odb)?;
         if number.is_none() {
             self.boundary.insert(*commit);
         }
-        Ok(number.map(Step::Enter))
+        Ok(number.map(CommitWalkStep::Enter))
     }
 
     /// Returns the boundary commit with the smallest id that is not known to both sides, whether it
@@ -266,10 +269,10 @@ impl<'a> Judge<'a> {
     }
 
     /// Returns the first missing object of a tree. The trees of the parents were checked before.
-    fn trees(&mut self, place: Place) -> Result<Option<ObjectId>> {
+    fn trees(&mut self, place: ReceivedTree) -> Result<Option<ObjectId>> {
         let mut places = vec![place];
         let id_len = self.store.kind().len_in_bytes();
-        while let Some(Place { tree, before }) = places.pop() {
+        while let Some(ReceivedTree { tree, before }) = places.pop() {
             if before.contains(&tree) || tree.is_empty_tree() {
                 continue;
             }
@@ -299,7 +302,7 @@ impl<'a> Judge<'a> {
                 };
                 if entry.is_directory() {
                     let before = before.into_iter().flat_map(ObjectId::try_from).collect();
-                    places.push(Place {
+                    places.push(ReceivedTree {
                         tree: child,
                         before,
                     });

@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use bstr::{BStr, BString, ByteVec};
 use pronto_io::shell;
-use pronto_wire::address::Address;
+use pronto_wire::address::RemoteAddress;
 use pronto_wire::transport::LOCAL_VARIABLES;
 
 use pronto::config::Config;
@@ -18,7 +18,7 @@ use pronto::{Error, ErrorKind, Result};
 
 /// The peer to connect to, and the settings of the connection.
 #[derive(Clone, Debug)]
-pub struct Dial<'a> {
+pub struct ProcessAddress<'a> {
     /// The address of the peer: a path, `ssh://…` or `host:path`.
     pub address: &'a BStr,
     /// The path of this program, which serves a repository on this machine.
@@ -33,7 +33,7 @@ pub struct Dial<'a> {
 
 /// A connection to a peer in a child process.
 #[derive(Debug)]
-pub struct Peer {
+pub struct ProcessPeer {
     child: Child,
     /// The standard output of the process.
     pub output: ChildStdout,
@@ -61,8 +61,12 @@ pub fn check_protocol(protocol: &str, config: &Config, environment: &Environment
 /// Fails with [`ErrorKind::InvalidInput`] if the address has another form, with
 /// [`ErrorKind::Transport`] if the program cannot be started, and for the reasons of
 /// [`check_protocol`].
-pub fn dial(dial: &Dial<'_>, config: &Config, environment: &Environment) -> Result<Peer> {
-    let address = Address::parse(dial.address).map_err(connection::from_wire)?;
+pub fn connect_process(
+    dial: &ProcessAddress<'_>,
+    config: &Config,
+    environment: &Environment,
+) -> Result<ProcessPeer> {
+    let address = RemoteAddress::parse(dial.address).map_err(connection::from_wire)?;
     check_protocol(address.protocol(), config, environment)?;
     let mut arguments: Vec<&[u8]> = vec![b"serve", b"--netsync", b"--stdio", b"--peer"];
     arguments.push(dial.own_name.as_bytes());
@@ -71,14 +75,14 @@ pub fn dial(dial: &Dial<'_>, config: &Config, environment: &Environment) -> Resu
     }
     arguments.push(b"--");
     let mut command = match &address {
-        Address::File { path } => {
+        RemoteAddress::File { path } => {
             let mut command = pronto_io::child::command(&dial.program);
             command.args(arguments.iter().copied().map(OsStr::from_bytes));
             command.arg(environment.absolute(pronto::path::borrow(path)));
             command.current_dir(environment.current_dir());
             command
         }
-        Address::Ssh { host, port, path } => {
+        RemoteAddress::Ssh { host, port, path } => {
             let mut line = dial.remote_program.clone();
             arguments.push(path);
             for argument in arguments {
@@ -108,7 +112,7 @@ pub fn dial(dial: &Dial<'_>, config: &Config, environment: &Environment) -> Resu
     let mut child =
         pronto_io::child::spawn(&mut command).map_err(|error| failed().because(error))?;
     match (child.stdin.take(), child.stdout.take()) {
-        (Some(input), Some(output)) => Ok(Peer {
+        (Some(input), Some(output)) => Ok(ProcessPeer {
             child,
             output,
             input,
@@ -119,8 +123,8 @@ pub fn dial(dial: &Dial<'_>, config: &Config, environment: &Environment) -> Resu
 
 /// Returns the host of an address without the user, or `None` for a path.
 pub fn host_of(address: &BStr) -> Option<String> {
-    match Address::parse(address) {
-        Ok(Address::Ssh { host, .. }) => {
+    match RemoteAddress::parse(address) {
+        Ok(RemoteAddress::Ssh { host, .. }) => {
             let host = host.rsplit('@').next().unwrap_or(&host);
             Some(host.to_owned())
         }
@@ -128,7 +132,7 @@ pub fn host_of(address: &BStr) -> Option<String> {
     }
 }
 
-impl Peer {
+impl ProcessPeer {
     /// Ends the conversation, and waits for the end of the child process.
     ///
     /// # Errors

@@ -11,13 +11,13 @@ use std::sync::Arc;
 use bstr::{BStr, BString, ByteSlice as _};
 use pronto_io::interrupt::Interrupt;
 use pronto_netsync::Error;
-use pronto_netsync::message::{MAX_NAME_BYTES, PublishedRef, Stored};
-use pronto_netsync::repository::Offer;
+use pronto_netsync::message::{MAX_NAME_BYTES, PublishedRef, StoreResult};
+use pronto_netsync::repository::OfferedRef;
 
-use super::land::{edit, has_place, is_checked_out};
+use super::publish::{edit, has_place, is_checked_out};
 use super::{Options, PeerRepository, failed, names};
-use pronto::receive_pack::{Growth, Turn, object_bytes};
-use pronto::refs::{Target, name};
+use pronto::receive_pack::{Growth, GrowthTurn, object_bytes};
+use pronto::refs::{RefTarget, name};
 use pronto::{Repository, Result};
 
 /// The rules of a server for ref updates by a peer.
@@ -31,24 +31,28 @@ pub trait RefRules: Send {
     ///
     /// # Errors
     /// Returns the reason if the repository may not grow by this much.
-    fn admit(&self, _repository: &Repository, _growth: Growth) -> Result<Option<Turn>, String> {
+    fn admit(
+        &self,
+        _repository: &Repository,
+        _growth: Growth,
+    ) -> Result<Option<GrowthTurn>, String> {
         Ok(None)
     }
 }
 
 /// The value of a ref on the server.
-enum Own {
+enum ServerRefValue {
     Missing,
     Symbolic,
     Object(pronto_hash::ObjectId),
 }
 
 /// The result for a ref that a peer offers.
-enum Fate {
+enum RefResult {
     /// The ref on the server already contains the offered commit.
     Same,
     /// The ref is created or updated.
-    Moves(Stored, Own),
+    Moves(StoreResult, ServerRefValue),
     /// The ref is not updated, for this reason.
     Refused(String),
 }
@@ -72,7 +76,7 @@ impl PeerRepository {
 
     /// Returns the reason for which a ref is refused before its history is checked, or `None` if
     /// the ref may be updated.
-    pub(super) fn host_refusal(&self, offer: &Offer) -> Result<Option<String>> {
+    pub(super) fn host_refusal(&self, offer: &OfferedRef) -> Result<Option<String>> {
         let Some(rules) = &self.rules else {
             return Ok(None);
         };
@@ -87,13 +91,15 @@ impl PeerRepository {
         }
         let own = own_ref(&self.repository, full)?;
         let is_branch = full.starts_with(b"refs/heads/");
-        let creates = matches!(own, Own::Missing);
+        let creates = matches!(own, ServerRefValue::Missing);
         let refusal = match own {
-            Own::Symbolic => Some("the server has a symbolic ref of this name".to_owned()),
-            Own::Object(id) if !is_branch && id != offer.id => {
+            ServerRefValue::Symbolic => {
+                Some("the server has a symbolic ref of this name".to_owned())
+            }
+            ServerRefValue::Object(id) if !is_branch && id != offer.id => {
                 Some("the server has another object of this name".to_owned())
             }
-            Own::Object(_) if is_branch && is_checked_out(&self.repository, offer)? => {
+            ServerRefValue::Object(_) if is_branch && is_checked_out(&self.repository, offer)? => {
                 Some("the branch is checked out on the server".to_owned())
             }
             _ => rules.refusal(&offer.name, creates),
@@ -105,9 +111,9 @@ impl PeerRepository {
     /// `received`, and by the refs that `offers` create.
     pub(super) fn admit(
         &self,
-        offers: &[&Offer],
+        offers: &[&OfferedRef],
         received: Option<&Path>,
-    ) -> Result<std::result::Result<Option<Turn>, String>> {
+    ) -> Result<std::result::Result<Option<GrowthTurn>, String>> {
         let Some(rules) = &self.rules else {
             return Ok(Ok(None));
         };
@@ -117,7 +123,7 @@ impl PeerRepository {
         }
         for offer in offers {
             let own = own_ref(&self.repository, offer.name.as_bstr())?;
-            growth.refs += u64::from(matches!(own, Own::Missing));
+            growth.refs += u64::from(matches!(own, ServerRefValue::Missing));
         }
         Ok(rules.admit(&self.repository, growth))
     }
@@ -125,7 +131,7 @@ impl PeerRepository {
     /// Updates the accepted refs in one transaction.
     pub(super) fn publish_hosted(
         &mut self,
-        offers: &[Offer],
+        offers: &[OfferedRef],
         arrived: &[bool],
     ) -> Result<Vec<PublishedRef>> {
         let repository = Arc::clone(&self.repository);
@@ -135,17 +141,19 @@ impl PeerRepository {
         for (offer, arrived) in offers.iter().zip(arrived) {
             let full = offer.name.as_bstr().to_owned();
             let fate = match self.fate(offer, *arrived)? {
-                Fate::Moves(_, Own::Missing) if !has_place(&repository, &taken, &full)? => {
-                    Fate::Refused("another ref is in its place".to_owned())
+                RefResult::Moves(_, ServerRefValue::Missing)
+                    if !has_place(&repository, &taken, &full)? =>
+                {
+                    RefResult::Refused("another ref is in its place".to_owned())
                 }
                 fate => fate,
             };
             let (stored, stored_as) = match fate {
-                Fate::Same => continue,
-                Fate::Refused(reason) => (Stored::Refused, cut(&reason)),
-                Fate::Moves(stored, own) => {
+                RefResult::Same => continue,
+                RefResult::Refused(reason) => (StoreResult::Refused, cut(&reason)),
+                RefResult::Moves(stored, own) => {
                     let before = match own {
-                        Own::Object(id) => Some(id),
+                        ServerRefValue::Object(id) => Some(id),
                         _ => None,
                     };
                     transaction.push(edit(&full, before, offer, "push"));
@@ -166,36 +174,38 @@ impl PeerRepository {
         Ok(published)
     }
 
-    fn fate(&self, offer: &Offer, arrived: bool) -> Result<Fate> {
+    fn fate(&self, offer: &OfferedRef, arrived: bool) -> Result<RefResult> {
         let own = own_ref(&self.repository, offer.name.as_bstr())?;
         let none = BTreeSet::new();
         let (repository, theirs) = (&self.repository, offer.id);
         let is_branch = offer.name.starts_with(b"refs/heads/");
         match own {
-            Own::Object(id) if id == theirs => return Ok(Fate::Same),
+            ServerRefValue::Object(id) if id == theirs => return Ok(RefResult::Same),
             // The peer lacks commits of the branch.
-            Own::Object(id)
+            ServerRefValue::Object(id)
                 if is_branch && arrived && repository.is_ancestor(&theirs, &id, &none)? =>
             {
-                return Ok(Fate::Same);
+                return Ok(RefResult::Same);
             }
             _ => {}
         }
         if let Some(reason) = self.host_refusal(offer)? {
-            return Ok(Fate::Refused(reason));
+            return Ok(RefResult::Refused(reason));
         }
         Ok(match own {
-            _ if !arrived => Fate::Refused("its history was not taken".to_owned()),
-            Own::Missing => Fate::Moves(Stored::New, own),
-            Own::Object(id) if repository.is_ancestor(&id, &theirs, &none)? => {
-                Fate::Moves(Stored::FastForward, own)
+            _ if !arrived => RefResult::Refused("its history was not taken".to_owned()),
+            ServerRefValue::Missing => RefResult::Moves(StoreResult::New, own),
+            ServerRefValue::Object(id) if repository.is_ancestor(&id, &theirs, &none)? => {
+                RefResult::Moves(StoreResult::FastForward, own)
             }
-            _ => Fate::Refused("not a fast-forward: sync with --pull and merge first".to_owned()),
+            _ => RefResult::Refused(
+                "not a fast-forward: sync with --pull and merge first".to_owned(),
+            ),
         })
     }
 
     /// Returns, for each offer, whether it may be received.
-    pub(super) fn may_receive(&self, offer: &Offer) -> Result<bool, Error> {
+    pub(super) fn may_receive(&self, offer: &OfferedRef) -> Result<bool, Error> {
         match self.rules {
             Some(_) => Ok(self.host_refusal(offer).map_err(failed)?.is_none()),
             None => Ok(names::tracking(&self.options.peer, &offer.name).is_some()),
@@ -203,16 +213,16 @@ impl PeerRepository {
     }
 }
 
-fn own_ref(repository: &Repository, name: &BStr) -> Result<Own> {
+fn own_ref(repository: &Repository, name: &BStr) -> Result<ServerRefValue> {
     // A lookup of such a name fails. The name is refused with a reason, and the session continues.
     if !names::fits(name) {
-        return Ok(Own::Missing);
+        return Ok(ServerRefValue::Missing);
     }
     let found = repository.refs().find(name)?;
     Ok(match found.map(|found| found.target) {
-        Some(Target::Symbolic(_)) => Own::Symbolic,
-        Some(Target::Object(id)) => Own::Object(id),
-        None => Own::Missing,
+        Some(RefTarget::Symbolic(_)) => ServerRefValue::Symbolic,
+        Some(RefTarget::Object(id)) => ServerRefValue::Object(id),
+        None => ServerRefValue::Missing,
     })
 }
 

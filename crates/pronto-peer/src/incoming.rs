@@ -22,16 +22,16 @@ use pronto_netsync::message::{MAX_HELD, Resume, SegmentKind};
 use pronto_odb::{Quarantine, Store};
 use rustix::fs::{FlockOperation, flock};
 
-use super::bases::{Bases, Stores};
-use super::state::State;
+use super::bases::{PermittedBases, Stores};
+use super::state::TransferState;
 use super::{failed, refused};
 use pronto::objects::from_odb;
 use pronto::{ErrorKind, Repository, Result};
-use segment::{Arrived, Indexer, Segment};
+use segment::{IncomingSegment, IndexedSegment, Indexer};
 
 pub use segment::{MOST_PARENTS, MOST_PARENTS_OF_ALL};
 
-type Refusal = pronto_netsync::Error;
+type IncomingRefusal = pronto_netsync::Error;
 
 /// The largest size in bytes of a segment, unless the segment is a single large object.
 pub const MOST_SEGMENT_BYTES: u64 = 64 << 20;
@@ -53,7 +53,7 @@ const CACHED_BYTES: usize = 8 << 20;
 
 /// The limits for received segments.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Terms {
+pub(super) struct SegmentLimits {
     /// The largest number of bytes that are received.
     pub(super) budget_bytes: u64,
     /// The number of threads that index a segment, or 0 for the number of cores, at most two.
@@ -63,18 +63,18 @@ pub(super) struct Terms {
 }
 
 /// The objects received from one peer.
-pub(super) struct Incoming {
+pub(super) struct IncomingObjects {
     repository: Arc<Repository>,
     directory: PathBuf,
     quarantine: Quarantine,
-    state: State,
+    state: TransferState,
     /// Whether the quarantine contained objects of an earlier session.
     has_past: bool,
-    bases: Arc<Bases>,
+    bases: Arc<PermittedBases>,
     /// The number of bytes that may still be stored.
     left_bytes: u64,
-    terms: Terms,
-    current: Option<Segment>,
+    terms: SegmentLimits,
+    current: Option<IncomingSegment>,
     /// The lock that excludes other sessions that receive from the same peer.
     _lock: File,
 }
@@ -94,14 +94,14 @@ fn lock_soon(file: &File) -> bool {
     }
 }
 
-impl Incoming {
+impl IncomingObjects {
     /// Opens the quarantine of a peer in `directory`. Both sides have the commits `known`.
     pub(super) fn open(
         repository: &Arc<Repository>,
         directory: &Path,
         known: &[ObjectId],
-        terms: Terms,
-    ) -> Result<Self, Refusal> {
+        terms: SegmentLimits,
+    ) -> Result<Self, IncomingRefusal> {
         let store = repository.objects().map_err(failed)?.without_replacements();
         let prepare = || -> Result<File> {
             std::fs::create_dir_all(directory).context(ErrorKind::Io, "cannot make", directory)?;
@@ -111,20 +111,23 @@ impl Incoming {
         let lock = prepare().map_err(failed)?;
         if !lock_soon(&lock) {
             let message = "another session with this peer is under way";
-            return Err(Refusal::new(pronto_netsync::ErrorKind::Busy, message));
+            return Err(IncomingRefusal::new(
+                pronto_netsync::ErrorKind::Busy,
+                message,
+            ));
         }
         let quarantine = Quarantine::keep(&store, &directory.join("objects"));
         let quarantine = quarantine.map_err(from_odb).map_err(failed)?;
         remove_temporary(&quarantine.pack_directory());
-        let state = State::read(&directory.join("state")).unwrap_or_default();
+        let state = TransferState::read(&directory.join("state")).unwrap_or_default();
         let stores = Stores {
             all: quarantine.store().clone(),
             arrived: only(&quarantine).map_err(failed)?,
         };
         stores.all.lower_base_cache(CACHED_BYTES);
         let edges = state.edges.clone();
-        let bases = Bases::new(Arc::clone(repository), stores, known.to_vec(), edges);
-        Ok(Incoming {
+        let bases = PermittedBases::new(Arc::clone(repository), stores, known.to_vec(), edges);
+        Ok(IncomingObjects {
             repository: Arc::clone(repository),
             directory: directory.to_owned(),
             quarantine,
@@ -165,7 +168,7 @@ impl Incoming {
         kind: SegmentKind,
         objects: u64,
         bytes: u64,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), IncomingRefusal> {
         let is_bounded = match kind {
             SegmentKind::Pack => bytes <= MOST_SEGMENT_BYTES && objects <= MOST_SEGMENT_OBJECTS,
             SegmentKind::LargeBlob => objects == 1,
@@ -186,12 +189,12 @@ impl Incoming {
             bytes,
             threads: self.terms.threads,
         };
-        let segment = Segment::begin(indexer, objects, self.terms.spools);
+        let segment = IncomingSegment::begin(indexer, objects, self.terms.spools);
         self.current = Some(segment.map_err(failed)?);
         Ok(())
     }
 
-    pub(super) fn data(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
+    pub(super) fn data(&mut self, bytes: &[u8]) -> Result<(), IncomingRefusal> {
         let Some(segment) = &mut self.current else {
             return Err(refused("data without a segment"));
         };
@@ -201,12 +204,16 @@ impl Incoming {
         }
     }
 
-    pub(super) fn end(&mut self, checksum: &ObjectId, resume: Resume) -> Result<(), Refusal> {
+    pub(super) fn end(
+        &mut self,
+        checksum: &ObjectId,
+        resume: Resume,
+    ) -> Result<(), IncomingRefusal> {
         let Some(mut segment) = self.current.take() else {
             return Err(refused("the end of no segment"));
         };
         let arrived = segment.finish().map_err(|error| self.spoiled(error))?;
-        let Arrived { outcome, links, .. } = arrived;
+        let IndexedSegment { outcome, links, .. } = arrived;
         let objects = u64::from(outcome.objects - outcome.added);
         if objects != segment.objects || arrived.checksum != checksum.as_slice() {
             let reverse = outcome.pack.with_extension("rev");
@@ -267,7 +274,7 @@ impl Incoming {
 
     /// Handles a segment that is inconsistent with the segments of an earlier session, so that the
     /// next session starts again.
-    fn spoiled(&self, error: Refusal) -> Refusal {
+    fn spoiled(&self, error: IncomingRefusal) -> IncomingRefusal {
         if self.has_past && *error.kind() == pronto_netsync::ErrorKind::Malformed {
             self.forget();
         }
@@ -275,9 +282,9 @@ impl Incoming {
     }
 }
 
-fn quota() -> Refusal {
+fn quota() -> IncomingRefusal {
     let message = "more was sent than is taken at once";
-    Refusal::new(pronto_netsync::ErrorKind::Quota, message)
+    IncomingRefusal::new(pronto_netsync::ErrorKind::Quota, message)
 }
 
 /// Opens the store of the received objects only.

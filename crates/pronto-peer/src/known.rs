@@ -12,7 +12,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use pronto_io::error::IoContext as _;
-use pronto_netsync::message::{Globs, MAX_GLOBS, Role};
+use pronto_netsync::message::{Globs, MAX_GLOBS, TransferRole};
 use rustix::fs::{FlockOperation, flock};
 
 use super::keys::PublicKey;
@@ -84,11 +84,11 @@ impl KnownPeer {
     }
 
     /// Returns the role of this side in sessions with the peer, or `None` if the peer is revoked.
-    pub fn own_role(&self) -> Option<Role> {
+    pub fn own_role(&self) -> Option<TransferRole> {
         match (self.roles.may_read, self.roles.may_write) {
-            (true, true) => Some(Role::Both),
-            (true, false) => Some(Role::Source),
-            (false, true) => Some(Role::Sink),
+            (true, true) => Some(TransferRole::Both),
+            (true, false) => Some(TransferRole::Source),
+            (false, true) => Some(TransferRole::Sink),
             (false, false) => None,
         }
     }
@@ -136,11 +136,11 @@ impl KnownPeer {
 /// The list of known peers.
 #[derive(Clone, Debug)]
 pub struct KnownPeers {
-    lines: Vec<Line>,
+    lines: Vec<KnownPeersLine>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Line {
+enum KnownPeersLine {
     Peer(KnownPeer),
     Other(String),
 }
@@ -165,7 +165,7 @@ impl KnownPeers {
         for (at, line) in text.lines().enumerate() {
             let plain = line.trim();
             if plain.is_empty() || plain.starts_with('#') {
-                known.lines.push(Line::Other(line.to_owned()));
+                known.lines.push(KnownPeersLine::Other(line.to_owned()));
                 continue;
             }
             let peer = KnownPeer::parse(plain).ok_or_else(|| {
@@ -176,7 +176,7 @@ impl KnownPeers {
                     .at_path(path)
                     .with_hint(hint)
             })?;
-            known.lines.push(Line::Peer(peer));
+            known.lines.push(KnownPeersLine::Peer(peer));
         }
         Ok(known)
     }
@@ -184,8 +184,8 @@ impl KnownPeers {
     /// Returns all peers in file order.
     pub fn iter(&self) -> impl Iterator<Item = &KnownPeer> {
         self.lines.iter().filter_map(|line| match line {
-            Line::Peer(peer) => Some(peer),
-            Line::Other(_) => None,
+            KnownPeersLine::Peer(peer) => Some(peer),
+            KnownPeersLine::Other(_) => None,
         })
     }
 
@@ -232,8 +232,8 @@ impl KnownPeers {
         let mut text = String::new();
         for line in &known.lines {
             match line {
-                Line::Peer(peer) => text.push_str(&peer.line()),
-                Line::Other(line) => text.push_str(line),
+                KnownPeersLine::Peer(peer) => text.push_str(&peer.line()),
+                KnownPeersLine::Other(line) => text.push_str(line),
             }
             text.push('\n');
         }
@@ -280,10 +280,10 @@ impl KnownPeers {
             let message = format!("'{}' has another key: {}", peer.name, known.key);
             return refused(message, "revoke that first: pronto netsync revoke NAME");
         }
-        let same = |line: &Line| matches!(line, Line::Peer(known) if known.key == peer.key);
+        let same = |line: &KnownPeersLine| matches!(line, KnownPeersLine::Peer(known) if known.key == peer.key);
         match self.lines.iter_mut().find(|line| same(line)) {
-            Some(line) => *line = Line::Peer(peer),
-            None => self.lines.push(Line::Peer(peer)),
+            Some(line) => *line = KnownPeersLine::Peer(peer),
+            None => self.lines.push(KnownPeersLine::Peer(peer)),
         }
         Ok(())
     }
@@ -292,7 +292,7 @@ impl KnownPeers {
     pub fn revoke(&mut self, is_meant: impl Fn(&KnownPeer) -> bool) -> usize {
         let mut count = 0;
         for line in &mut self.lines {
-            if let Line::Peer(peer) = line
+            if let KnownPeersLine::Peer(peer) = line
                 && is_meant(peer)
             {
                 peer.roles = Roles::default();

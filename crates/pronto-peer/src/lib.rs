@@ -19,11 +19,11 @@ mod identity;
 mod incoming;
 mod keys;
 mod known;
-mod land;
 mod meet;
 mod names;
 mod outgoing;
 mod pace;
+mod publish;
 mod sequence;
 pub mod server;
 mod state;
@@ -39,25 +39,31 @@ use bstr::{BString, ByteSlice};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{Kind, ObjectId};
 use pronto_io::interrupt::Interrupt;
-use pronto_netsync::message::{MAX_HELD, ObjectFormat, Plan, PublishedRef, Resume, SegmentKind};
-use pronto_netsync::repository::{Offer, OutgoingSegment, Progress, Repository, Request};
+use pronto_netsync::message::{
+    MAX_HELD, ObjectFormat, PublishedRef, Resume, SegmentKind, TransferPlan,
+};
+use pronto_netsync::repository::{
+    OfferedRef, OutgoingSegment, Request, SyncRepository, TransferProgress,
+};
 use pronto_netsync::{Error, ErrorKind};
 
 use pronto::objects::from_odb;
 use pronto::upload_pack::hidden::Hidden;
-use pronto::{Result, refs, refs::Target, support};
+use pronto::{Result, refs, refs::RefTarget, support};
 use pronto_object::TagRef;
 
 pub use address::{DEFAULT_PORT, NetsyncAddress};
-pub use dial::{Dial, Peer, TLS_PROTOCOL, check_protocol, dial, host_of};
+pub use dial::{
+    ProcessAddress, ProcessPeer, TLS_PROTOCOL, check_protocol, connect_process, host_of,
+};
 pub use hosted::RefRules;
 pub use identity::forget_peer;
 pub use keys::{KeyPair, KeyPaths, PublicKey};
 pub use known::{KnownPeer, KnownPeers, Roles};
-pub use land::{Moved, Relation};
-pub use meet::{Met, meet};
+pub use meet::{TlsPeer, connect_tls};
 pub use names::{is_peer_name, peer_name_of};
-pub use stream::{Ends, Link, Pipes, Watch, drive};
+pub use publish::{BranchRelation, Moved};
+pub use stream::{DuplexStream, Ends, PipePair, SessionWatch, drive};
 pub use tls::TlsLink;
 
 /// The options of a session with a peer.
@@ -101,8 +107,8 @@ pub struct PeerRepository {
     known_tags: HashMap<ObjectId, ObjectId>,
     /// The commits of the peer whose history was complete here before the session.
     complete: HashSet<ObjectId>,
-    incoming: Option<incoming::Incoming>,
-    outgoing: Option<outgoing::Outgoing>,
+    incoming: Option<incoming::IncomingObjects>,
+    outgoing: Option<outgoing::OutgoingObjects>,
     moved: Vec<Moved>,
     /// The rules of a server, whose refs the peer updates.
     rules: Option<Box<dyn RefRules>>,
@@ -199,7 +205,7 @@ impl PeerRepository {
 
     /// Returns the offer of a ref: its commit, and its tag if it points to one. Returns `None` if the ref
     /// does not peel to a commit, or is a branch that points to a tag.
-    fn offer(&self, name: &[u8], id: ObjectId) -> Result<Option<Offer>> {
+    fn offer(&self, name: &[u8], id: ObjectId) -> Result<Option<OfferedRef>> {
         let store = self.store()?;
         let kind = |id: &ObjectId| -> Result<Option<ObjectKind>> {
             let header = store.header(id).map_err(from_odb)?;
@@ -215,7 +221,7 @@ impl PeerRepository {
             }
             _ => return Ok(None),
         };
-        Ok(Some(Offer {
+        Ok(Some(OfferedRef {
             name: name.to_vec(),
             id,
             peeled,
@@ -225,7 +231,7 @@ impl PeerRepository {
     fn list(
         &mut self,
         matches: &dyn Fn(&[u8]) -> bool,
-        each: &mut dyn FnMut(&Offer),
+        each: &mut dyn FnMut(&OfferedRef),
     ) -> Result<()> {
         let mut found: Vec<(BString, ObjectId)> = Vec::new();
         let tracking = names::tracking_prefix(&self.options.peer);
@@ -262,7 +268,7 @@ impl PeerRepository {
     }
 
     /// Records the commit and the tags of a ref that the peer may see.
-    fn know(&mut self, offer: &Offer) -> Result<()> {
+    fn know(&mut self, offer: &OfferedRef) -> Result<()> {
         let commit = offer.commit();
         self.known.push(commit);
         let (store, mut content) = (self.store()?, Vec::new());
@@ -278,7 +284,7 @@ impl PeerRepository {
 
     /// Returns whether both sides have the offered object: a commit, or a tag that peels to the stated
     /// commit. Fails if the tag peels to another commit.
-    fn is_known(&self, offer: &Offer) -> Result<bool, Error> {
+    fn is_known(&self, offer: &OfferedRef) -> Result<bool, Error> {
         let leads_to = match self.known_tags.get(&offer.id) {
             Some(commit) => *commit,
             None if self.known.binary_search(&offer.id).is_ok() => offer.id,
@@ -294,14 +300,14 @@ impl PeerRepository {
     /// Returns the commits that the wanted offers had when the peer sent them last. Their history is present,
     /// whether it was merged or not. Older commits are added, because the peer ignores commits that are no
     /// longer reachable from its refs.
-    fn given_before(&self, offers: &[Offer], wanted: &[bool]) -> Result<Vec<ObjectId>> {
+    fn given_before(&self, offers: &[OfferedRef], wanted: &[bool]) -> Result<Vec<ObjectId>> {
         let mut before = Vec::new();
         for (offer, _) in offers.iter().zip(wanted).filter(|(_, wanted)| **wanted) {
             let Some(name) = names::tracking(&self.options.peer, &offer.name) else {
                 continue;
             };
             let found = self.repository.refs().find(&name)?;
-            if let Some(Target::Object(id)) = found.map(|found| found.target) {
+            if let Some(RefTarget::Object(id)) = found.map(|found| found.target) {
                 before.push(self.repository.peel_tag(id)?.unwrap_or(id));
             }
             if before.len() == MAX_HELD {
@@ -318,7 +324,7 @@ impl PeerRepository {
 
     /// Returns which of `offers` are complete. A tag is complete only if it is known here, whatever the peer
     /// states, so that naming a hidden object does not make it visible.
-    fn find_complete(&mut self, offers: &[Offer]) -> Result<Vec<bool>, Error> {
+    fn find_complete(&mut self, offers: &[OfferedRef]) -> Result<Vec<bool>, Error> {
         let store = self.store().map_err(failed)?;
         let mut wanted = Vec::new();
         let mut is_here = Vec::with_capacity(offers.len());
@@ -382,12 +388,12 @@ fn refused(message: impl Into<String>) -> Error {
 }
 
 /// Returns the error for a ref that does not peel to the stated commit.
-fn misled(offer: &Offer) -> Error {
+fn misled(offer: &OfferedRef) -> Error {
     let name = offer.name.as_bstr();
     refused(format!("{name} does not lead to {}", offer.commit()))
 }
 
-impl Repository for PeerRepository {
+impl SyncRepository for PeerRepository {
     fn identity(&mut self) -> Result<Vec<u8>, Error> {
         Ok(identity::own(&self.repository))
     }
@@ -402,12 +408,12 @@ impl Repository for PeerRepository {
     fn refs(
         &mut self,
         matches: &dyn Fn(&[u8]) -> bool,
-        each: &mut dyn FnMut(&Offer),
+        each: &mut dyn FnMut(&OfferedRef),
     ) -> Result<(), Error> {
         self.list(matches, each).map_err(failed)
     }
 
-    fn complete(&mut self, offers: &[Offer]) -> Result<Vec<bool>, Error> {
+    fn complete(&mut self, offers: &[OfferedRef]) -> Result<Vec<bool>, Error> {
         self.find_complete(offers)
     }
 
@@ -424,22 +430,26 @@ impl Repository for PeerRepository {
         Ok(())
     }
 
-    fn prepare(&mut self, offers: &[Offer], eligible: &[bool]) -> Result<Progress, Error> {
+    fn prepare(
+        &mut self,
+        offers: &[OfferedRef],
+        eligible: &[bool],
+    ) -> Result<TransferProgress, Error> {
         let hash = self.repository.object_hash();
         let wanted = offers.iter().zip(eligible).map(|(offer, eligible)| {
             Ok(*eligible && offer.id.kind() == hash && self.may_receive(offer)?)
         });
-        let mut progress = Progress {
+        let mut progress = TransferProgress {
             wanted: wanted.collect::<Result<_, Error>>()?,
             budget_bytes: self.options.budget_bytes,
-            ..Progress::default()
+            ..TransferProgress::default()
         };
         if progress.wanted.contains(&true) {
-            let incoming = incoming::Incoming::open(
+            let incoming = incoming::IncomingObjects::open(
                 &self.repository,
                 &self.directory(),
                 &self.known,
-                incoming::Terms {
+                incoming::SegmentLimits {
                     budget_bytes: self.options.budget_bytes,
                     threads: self.options.threads,
                     spools: self.spools,
@@ -470,13 +480,17 @@ impl Repository for PeerRepository {
         self.incoming()?.end(checksum, resume)
     }
 
-    fn land(&mut self, offers: &[Offer], arrived: &[bool]) -> Result<Vec<PublishedRef>, Error> {
-        land::land(self, offers, arrived)
+    fn publish(
+        &mut self,
+        offers: &[OfferedRef],
+        arrived: &[bool],
+    ) -> Result<Vec<PublishedRef>, Error> {
+        publish::publish(self, offers, arrived)
     }
 
-    fn plan(&mut self, request: Request) -> Result<Plan, Error> {
+    fn plan(&mut self, request: Request) -> Result<TransferPlan, Error> {
         let threads = self.options.threads;
-        let planned = outgoing::Outgoing::plan(&self.repository, threads, &request);
+        let planned = outgoing::OutgoingObjects::plan(&self.repository, threads, &request);
         let (outgoing, plan) = planned.map_err(failed)?;
         self.outgoing = Some(outgoing);
         Ok(plan)
@@ -491,7 +505,7 @@ impl Repository for PeerRepository {
 }
 
 impl PeerRepository {
-    fn incoming(&mut self) -> Result<&mut incoming::Incoming, Error> {
+    fn incoming(&mut self) -> Result<&mut incoming::IncomingObjects, Error> {
         let closed = || Error::new(ErrorKind::Repository, "a segment that nobody asked for");
         self.incoming.as_mut().ok_or_else(closed)
     }

@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(15);
 const MOST_ADDRESSES: usize = 8;
 
 /// An authenticated connection to the expected peer.
-pub struct Met {
+pub struct TlsPeer {
     /// The encrypted connection.
     pub link: TlsLink,
     /// The entry of the peer in the list of known peers.
@@ -34,12 +34,12 @@ pub struct Met {
 /// Fails with [`ErrorKind::Transport`] if the connection fails, or the peer is unknown, and with
 /// [`ErrorKind::Refused`] if the peer has another key than expected. The hint contains advice. This
 /// side has not sent its key in these cases.
-pub fn meet(
+pub fn connect_tls(
     address: &NetsyncAddress,
     key: &KeyPair,
     known: &KnownPeers,
     name: Option<&str>,
-) -> Result<Met> {
+) -> Result<TlsPeer> {
     let (host, port) = (&address.host, address.port);
     let by_host = || {
         let name = peer_name_of(host.as_str().into())?;
@@ -52,13 +52,13 @@ pub fn meet(
     let socket = connect(host, port)?;
     let link = tls::connect(socket, key, expected.map(|peer| peer.key), PATIENCE);
     match (link, expected) {
-        (Ok(link), Some(peer)) => Ok(Met {
+        (Ok(link), Some(peer)) => Ok(TlsPeer {
             link,
             peer: peer.clone(),
         }),
         (Ok(_), None) => Err(Error::new(ErrorKind::Transport, "the peer is not known")),
         (Err((_, Some(key))), expected) => {
-            let wanted = Wanted { name, expected };
+            let wanted = ExpectedPeer { name, expected };
             Err(stranger(address, key, known, &wanted))
         }
         (Err((error, None)), _) => Err(error.map_kind(|kind| match kind {
@@ -69,7 +69,7 @@ pub fn meet(
 }
 
 /// The requested peer.
-struct Wanted<'a> {
+struct ExpectedPeer<'a> {
     /// The name in the request, if it has one.
     name: Option<&'a str>,
     /// The known peer with the name or address.
@@ -81,9 +81,9 @@ fn stranger(
     address: &NetsyncAddress,
     key: PublicKey,
     known: &KnownPeers,
-    wanted: &Wanted<'_>,
+    wanted: &ExpectedPeer<'_>,
 ) -> Error {
-    let Wanted { name, expected } = *wanted;
+    let ExpectedPeer { name, expected } = *wanted;
     let at = with_port(&address.host, address.port);
     let print = key.fingerprint();
     let refused = |message: String| Error::new(ErrorKind::Refused, message);

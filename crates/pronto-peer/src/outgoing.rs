@@ -10,15 +10,15 @@ use pronto_hash::{Digester, Kind, ObjectId};
 use pronto_io::error::IoContext as _;
 use pronto_io::interrupt::Interrupt;
 use pronto_io::watch::Watch;
-use pronto_netsync::message::{MARK_BYTES, Plan, Resume, SegmentKind};
-use pronto_netsync::repository::{Content, OutgoingSegment, Request};
-use pronto_odb::packing::{Contents, Member, Options};
+use pronto_netsync::message::{MARK_BYTES, Resume, SegmentKind, TransferPlan};
+use pronto_netsync::repository::{OutgoingSegment, Request, SegmentContent};
+use pronto_odb::packing::{Options, PackContents, PackMember};
 use pronto_odb::{Quarantine, Store};
 use pronto_pack::writer::sink::Streamed;
 
 use super::incoming::{MOST_DELTA_BYTES, MOST_OBJECT_BYTES};
-use super::sequence::{Sequence, Step};
-use super::walk::{self, New};
+use super::sequence::{PendingObject, Sequence};
+use super::walk::{self, ExclusiveCommit};
 use pronto::objects::from_odb;
 use pronto::{Error, ErrorKind, Repository, Result, pack_objects};
 
@@ -44,7 +44,7 @@ const LARGE_BYTES: u64 = 8 << 20;
 const SEARCH_BYTES: usize = 16 << 20;
 
 /// Sends objects to a peer.
-pub(super) struct Outgoing {
+pub(super) struct OutgoingObjects {
     store: Store,
     sequence: Sequence,
     options: Options,
@@ -52,7 +52,7 @@ pub(super) struct Outgoing {
     /// the directory, and dropping this value removes it.
     scratch: Option<Quarantine>,
     /// The objects that did not fit into the last pack.
-    put_off: VecDeque<Step>,
+    put_off: VecDeque<PendingObject>,
     /// The large objects that were sent and that the receiver can hold, so that they can be bases
     /// of deltas.
     sent: HashSet<ObjectId>,
@@ -92,20 +92,20 @@ impl Marked {
     }
 }
 
-impl Outgoing {
+impl OutgoingObjects {
     /// Determines the objects to send for `request`. Packs are created by `threads` threads, or as
     /// many as there are cores if `threads` is 0. In a dry run, the plan also counts objects.
     pub(super) fn plan(
         repository: &Repository,
         threads: usize,
         request: &Request,
-    ) -> Result<(Outgoing, Plan)> {
+    ) -> Result<(OutgoingObjects, TransferPlan)> {
         let store = repository.objects()?.clone();
         let mut tips = Vec::new();
         for tip in &request.tips {
             tips.push(repository.peel_tag(*tip)?.unwrap_or(*tip));
         }
-        let find = |common: &[ObjectId]| -> Result<Vec<New>> {
+        let find = |common: &[ObjectId]| -> Result<Vec<ExclusiveCommit>> {
             let mut new = walk::above(repository, &tips, common)?;
             if let Some(lacking) = &request.lacking {
                 new.retain(|commit| lacking.binary_search(&commit.id).is_ok());
@@ -114,7 +114,7 @@ impl Outgoing {
         };
         let mut new = find(&request.common)?;
         let mut marked = Marked::new();
-        let begin = |new: &[New]| Sequence::new(store.clone(), new, &request.tips);
+        let begin = |new: &[ExclusiveCommit]| Sequence::new(store.clone(), new, &request.tips);
         let mut sequence = begin(&new)?;
         let mut goes_on = match request.resume {
             Some(resume) => skip(&mut sequence, &mut marked, resume)?,
@@ -135,9 +135,9 @@ impl Outgoing {
                 (sequence, marked) = (begin(&new)?, Marked::new());
             }
         }
-        let mut plan = Plan {
+        let mut plan = TransferPlan {
             commits: new.len() as u64,
-            ..Plan::default()
+            ..TransferPlan::default()
         };
         if request.is_dry_run {
             while let Some(step) = sequence.next()? {
@@ -147,7 +147,7 @@ impl Outgoing {
             }
         }
         let options = bounded(pack_objects::packing_options(repository)?, threads);
-        let outgoing = Outgoing {
+        let outgoing = OutgoingObjects {
             store,
             sequence,
             options,
@@ -164,7 +164,7 @@ impl Outgoing {
         &mut self,
         interrupt: &Interrupt,
     ) -> Result<Option<OutgoingSegment>> {
-        let mut chosen = Chosen::default();
+        let mut chosen = OutgoingPack::default();
         while let Some(mut step) = self.next()? {
             interrupt
                 .check()
@@ -223,7 +223,7 @@ impl Outgoing {
     /// Records that the members of `chosen` are sent with the pack in `file`.
     fn segment(
         &mut self,
-        chosen: &Chosen,
+        chosen: &OutgoingPack,
         file: File,
         streamed: &Streamed,
     ) -> Result<OutgoingSegment> {
@@ -243,12 +243,12 @@ impl Outgoing {
             bytes: streamed.bytes,
             checksum: streamed.checksum,
             resume: self.marked.resume()?,
-            content: Content::Stream(Box::new(file)),
+            content: SegmentContent::Stream(Box::new(file)),
         })
     }
 
     /// Writes a pack to a file without a name, from which the pack is sent.
-    fn pack(&mut self, chosen: &Chosen, interrupt: &Interrupt) -> Result<(File, Streamed)> {
+    fn pack(&mut self, chosen: &OutgoingPack, interrupt: &Interrupt) -> Result<(File, Streamed)> {
         let scratch = match self.scratch.take() {
             Some(scratch) => scratch,
             None => Quarantine::begin(&self.store).map_err(from_odb)?,
@@ -262,11 +262,11 @@ impl Outgoing {
         let mut file = make().context(ErrorKind::Io, "cannot make", &path)?;
         std::fs::remove_file(&path).context(ErrorKind::Io, "cannot remove", &path)?;
         let (members, bases) = (chosen.members(), chosen.bases());
-        let contents = Contents {
+        let contents = PackContents {
             members: &members,
             bases: &bases,
             receiver_has: Some(&|id| chosen.outside.contains(&id.to_owned())),
-            ..Contents::default()
+            ..PackContents::default()
         };
         let packed =
             (self.store).pack_to(&contents, &self.options, &mut file, &Watch::from(interrupt));
@@ -277,7 +277,7 @@ impl Outgoing {
 
     /// Removes the bases of a large object that the receiver cannot use, because it holds bases
     /// whole in memory.
-    fn keep_bases(&self, step: &mut Step, size: u64) -> Result<()> {
+    fn keep_bases(&self, step: &mut PendingObject, size: u64) -> Result<()> {
         let before = std::mem::take(&mut step.before);
         for id in before.into_iter().filter(|_| size <= MOST_DELTA_BYTES) {
             let header = self.store.header(&id).map_err(from_odb)?;
@@ -288,7 +288,7 @@ impl Outgoing {
         Ok(())
     }
 
-    fn next(&mut self) -> Result<Option<Step>> {
+    fn next(&mut self) -> Result<Option<PendingObject>> {
         match self.put_off.pop_front() {
             Some(step) => Ok(Some(step)),
             None => self.sequence.next(),
@@ -298,8 +298,8 @@ impl Outgoing {
 
 /// The objects of one pack.
 #[derive(Default)]
-struct Chosen {
-    steps: Vec<Step>,
+struct OutgoingPack {
+    steps: Vec<PendingObject>,
     /// Whether the only member is large and gets a separate segment.
     is_alone: bool,
     /// The total stored size of the members in bytes.
@@ -313,9 +313,9 @@ struct Chosen {
     large: Vec<ObjectId>,
 }
 
-impl Chosen {
+impl OutgoingPack {
     /// Adds an object with its stored size; `base` is set if it is a large delta.
-    fn add(&mut self, step: Step, stored_bytes: u64, base: Option<ObjectId>) {
+    fn add(&mut self, step: PendingObject, stored_bytes: u64, base: Option<ObjectId>) {
         self.bytes += stored_bytes;
         self.wanted.remove(&step.member.id);
         let is_here = |id: &ObjectId| self.steps.iter().any(|step| step.member.id == *id);
@@ -338,21 +338,21 @@ impl Chosen {
         self.bytes >= most || self.steps.len() >= SEGMENT_OBJECTS
     }
 
-    fn members(&self) -> Vec<Member> {
+    fn members(&self) -> Vec<PackMember> {
         self.steps.iter().map(|step| step.member).collect()
     }
 
     /// Returns the objects of the receiver at the same paths. A member that is stored as a delta of
     /// a later member is compared with the predecessor of the first member with the same name,
     /// which may be the predecessor of another object.
-    fn bases(&self) -> Vec<Member> {
+    fn bases(&self) -> Vec<PackMember> {
         let members: HashSet<ObjectId> = self.steps.iter().map(|step| step.member.id).collect();
         let is_here = |id: &ObjectId| members.contains(id);
         let (mut taken, mut bases) = (HashSet::new(), Vec::new());
         for step in &self.steps {
             for id in &step.before {
                 if !is_here(id) && taken.insert(*id) {
-                    bases.push(Member {
+                    bases.push(PackMember {
                         id: *id,
                         ..step.member
                     });

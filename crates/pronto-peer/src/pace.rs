@@ -15,15 +15,15 @@ const QUICK_BYTES: u64 = 40 * 1024;
 
 /// A measurement of the waiting time since the peer last moved a given number of bytes.
 #[derive(Debug)]
-struct Window {
+struct PaceWindow {
     least_bytes: u64,
     bytes: u64,
     waited: Duration,
 }
 
-impl Window {
+impl PaceWindow {
     fn new(least_bytes: u64) -> Self {
-        Window {
+        PaceWindow {
             least_bytes,
             bytes: 0,
             waited: Duration::ZERO,
@@ -33,24 +33,24 @@ impl Window {
     fn moved(&mut self, bytes: u64) {
         self.bytes += bytes;
         if self.bytes >= self.least_bytes {
-            *self = Window::new(self.least_bytes);
+            *self = PaceWindow::new(self.least_bytes);
         }
     }
 }
 
 /// A measurement of the pace of one peer.
 #[derive(Debug)]
-pub(super) struct Pace {
-    slow: Window,
-    quick: Window,
+pub(super) struct PeerPace {
+    slow: PaceWindow,
+    quick: PaceWindow,
     steps: u64,
 }
 
-impl Pace {
+impl PeerPace {
     pub(super) fn new() -> Self {
-        Pace {
-            slow: Window::new(LEAST_BYTES),
-            quick: Window::new(QUICK_BYTES),
+        PeerPace {
+            slow: PaceWindow::new(LEAST_BYTES),
+            quick: PaceWindow::new(QUICK_BYTES),
             steps: 0,
         }
     }
@@ -64,9 +64,9 @@ impl Pace {
     /// Records the number of protocol steps of the peer, which is limited.
     pub(super) fn stepped(&mut self, steps: u64) {
         if steps > self.steps {
-            *self = Pace {
+            *self = PeerPace {
                 steps,
-                ..Pace::new()
+                ..PeerPace::new()
             };
         }
     }
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn small_frames_do_not_renew_patience_and_steps_do() {
-        let mut pace = Pace::new();
+        let mut pace = PeerPace::new();
         for _ in 0..100 {
             pace.waited(SECOND);
             pace.moved(20);

@@ -11,10 +11,10 @@ use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;
 use pronto_odb::Store;
-use pronto_odb::packing::Member;
+use pronto_odb::packing::PackMember;
 use pronto_pack::bitmap::name_hash;
 
-use super::walk::New;
+use super::walk::ExclusiveCommit;
 use pronto::links::links_in;
 use pronto::objects::from_odb;
 use pronto::{Error, ErrorKind, Result};
@@ -26,35 +26,35 @@ pub(super) struct Sequence {
     commits: VecDeque<ObjectId>,
     tags: VecDeque<ObjectId>,
     seen: HashSet<ObjectId>,
-    ready: VecDeque<Step>,
+    ready: VecDeque<PendingObject>,
     buffer: Vec<u8>,
 }
 
 /// An object to send.
 #[derive(Clone, Debug)]
-pub(super) struct Step {
-    pub(super) member: Member,
+pub(super) struct PendingObject {
+    pub(super) member: PackMember,
     /// The objects at the same path in the parents, which the receiver has by then.
     pub(super) before: Vec<ObjectId>,
 }
 
 /// A tree of which not all children were visited.
-struct Open {
-    step: Step,
+struct PendingParent {
+    step: PendingObject,
     /// The children that differ from the entries of the same name in all bases, in reverse order.
-    children: Vec<Child>,
+    children: Vec<ChildEntry>,
 }
 
-struct Child {
-    step: Step,
+struct ChildEntry {
+    step: PendingObject,
     is_directory: bool,
 }
 
-impl Step {
+impl PendingObject {
     /// Returns the step for an object without a name.
     fn of(id: ObjectId) -> Self {
-        Step {
-            member: Member { id, name_hash: 0 },
+        PendingObject {
+            member: PackMember { id, name_hash: 0 },
             before: Vec::new(),
         }
     }
@@ -62,7 +62,7 @@ impl Step {
 
 impl Sequence {
     /// Returns the sequence of the objects of `new`, followed by the tags among `tips`.
-    pub(super) fn new(store: Store, new: &[New], tips: &[ObjectId]) -> Result<Self> {
+    pub(super) fn new(store: Store, new: &[ExclusiveCommit], tips: &[ObjectId]) -> Result<Self> {
         let mut sequence = Sequence {
             store,
             commits: parents_first(new).into(),
@@ -78,13 +78,13 @@ impl Sequence {
     }
 
     /// Returns the next object.
-    pub(super) fn next(&mut self) -> Result<Option<Step>> {
+    pub(super) fn next(&mut self) -> Result<Option<PendingObject>> {
         loop {
             if let Some(step) = self.ready.pop_front() {
                 return Ok(Some(step));
             }
             let Some(commit) = self.commits.pop_front() else {
-                return Ok(self.tags.pop_front().map(Step::of));
+                return Ok(self.tags.pop_front().map(PendingObject::of));
             };
             let links = links_in(&self.store, &commit, &mut self.buffer)?;
             let mut bases = Vec::new();
@@ -92,11 +92,11 @@ impl Sequence {
                 bases.push(links_in(&self.store, parent, &mut self.buffer)?.tree);
             }
             if !bases.contains(&links.tree) {
-                let mut root = Step::of(links.tree);
+                let mut root = PendingObject::of(links.tree);
                 root.before = bases;
                 self.tree(root)?;
             }
-            self.ready.push_back(Step::of(commit));
+            self.ready.push_back(PendingObject::of(commit));
         }
     }
 
@@ -123,7 +123,7 @@ impl Sequence {
     }
 
     /// Queues the new objects below a tree, and then the tree.
-    fn tree(&mut self, root: Step) -> Result<()> {
+    fn tree(&mut self, root: PendingObject) -> Result<()> {
         if !self.seen.insert(root.member.id) {
             return Ok(());
         }
@@ -145,7 +145,7 @@ impl Sequence {
         Ok(())
     }
 
-    fn open(&mut self, step: Step) -> Result<Open> {
+    fn open(&mut self, step: PendingObject) -> Result<PendingParent> {
         let id = step.member.id;
         let length = id.kind().len_in_bytes();
         let mut read = |id: &ObjectId| -> Result<Vec<u8>> {
@@ -188,9 +188,9 @@ impl Sequence {
             };
             let is_directory = entry.is_directory();
             let alike = before.iter().filter(|(_, before)| *before == is_directory);
-            children.push(Child {
-                step: Step {
-                    member: Member {
+            children.push(ChildEntry {
+                step: PendingObject {
+                    member: PackMember {
                         id: child,
                         name_hash: name_hash(path, entry.name),
                     },
@@ -200,13 +200,13 @@ impl Sequence {
             });
         }
         children.reverse();
-        Ok(Open { step, children })
+        Ok(PendingParent { step, children })
     }
 }
 
 /// Returns the commits in topological order, parents first. Among the commits that can be next, the
 /// oldest is next.
-fn parents_first(new: &[New]) -> Vec<ObjectId> {
+fn parents_first(new: &[ExclusiveCommit]) -> Vec<ObjectId> {
     let places: HashMap<ObjectId, usize> = (new.iter().enumerate())
         .map(|(at, commit)| (commit.id, at))
         .collect();

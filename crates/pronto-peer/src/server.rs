@@ -10,15 +10,15 @@
 //! 3. The memory for work (`gate`) is reserved for each unit of work, and released before the
 //!    session waits for the peer again. So a stalled peer holds no such memory.
 //!
-//! For each connection, a [`Host`] identifies the peer and decides about its permissions.
+//! For each connection, a [`PeerHost`] identifies the peer and decides about its permissions.
 
 mod admit;
 mod gate;
 mod gated;
 mod host;
 mod listed;
-mod lobby;
-mod places;
+mod session_slots;
+mod unauthenticated;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -29,26 +29,26 @@ use std::time::{Duration, Instant};
 
 use pronto_io::error::IoContext as _;
 use pronto_io::interrupt::Interrupt;
-use pronto_netsync::message::Stored;
-use pronto_netsync::session::{self, Report, Session};
+use pronto_netsync::message::StoreResult;
+use pronto_netsync::session::{self, Report, SyncSession};
 use pronto_netsync::{Error, ErrorKind};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::keys::{KeyPair, PublicKey};
-use super::stream::{Watch, drive};
+use super::stream::{SessionWatch, drive};
 use super::tls::Acceptor;
-use admit::Connection;
+use admit::PendingConnection;
 use gate::Gate;
 use gated::Gated;
-use lobby::{Lobby, Network};
-use places::{Places, Signal};
 use pronto::Result;
+use session_slots::{SessionSlots, SlotSignal};
+use unauthenticated::{PeerNetwork, UnauthenticatedConnections};
 
 pub use super::incoming::{
     MOST_DELTA_BYTES, MOST_OBJECT_BYTES, MOST_PARENTS, MOST_PARENTS_OF_ALL, MOST_SEGMENT_BYTES,
     MOST_SEGMENT_OBJECTS,
 };
-pub use host::{Host, Opened, Visit};
+pub use host::{HostedRepository, PeerHost, PeerVisit};
 pub use listed::ListedPeers;
 
 /// The interval at which the server checks whether it must end.
@@ -61,7 +61,7 @@ const WINDOW_BYTES: u64 = 1 << 20;
 /// The limits of a server.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Limits {
+pub struct PeerLimits {
     /// The largest number of sessions, at least 4, and of waiting sessions. A quarter as many connections, 64
     /// to 256, may be in the handshake or the greeting, half of them from one network.
     pub connections: usize,
@@ -86,9 +86,9 @@ pub struct Limits {
     pub session: Duration,
 }
 
-impl Default for Limits {
+impl Default for PeerLimits {
     fn default() -> Self {
-        Limits {
+        PeerLimits {
             connections: 1024,
             sessions_per_peer: 16,
             memory_bytes: 1 << 30,
@@ -108,9 +108,9 @@ pub struct Options {
     /// The key pair of the server.
     pub key: KeyPair,
     /// The policy about peers.
-    pub host: Box<dyn Host>,
+    pub host: Box<dyn PeerHost>,
     /// The limits of the server.
-    pub limits: Limits,
+    pub limits: PeerLimits,
     /// The refs that can be synchronised.
     pub globs: pronto_netsync::message::Globs,
     /// Allow unrelated histories, which have no common commit, to be joined (`--allow-unrelated`).
@@ -121,11 +121,11 @@ pub struct Options {
 
 impl Options {
     /// Returns the options of a server with the key pair `key` and the policy `host`.
-    pub fn new(key: KeyPair, host: Box<dyn Host>) -> Self {
+    pub fn new(key: KeyPair, host: Box<dyn PeerHost>) -> Self {
         Options {
             key,
             host,
-            limits: Limits::default(),
+            limits: PeerLimits::default(),
             globs: pronto_netsync::message::Globs::default(),
             allows_unrelated: false,
             is_once: false,
@@ -150,7 +150,7 @@ pub enum Event {
         address: SocketAddr,
     },
     /// A connection has ended.
-    Ended(Ended),
+    Ended(ConnectionSummary),
     /// The server drains, and admits no more sessions.
     Draining {
         /// The number of open connections.
@@ -160,7 +160,7 @@ pub enum Event {
 
 /// The record of a connection.
 #[derive(Clone, Debug)]
-pub struct Ended {
+pub struct ConnectionSummary {
     /// The number of the connection, counted from the start of the server.
     pub number: u64,
     /// The address of the peer.
@@ -186,7 +186,7 @@ pub struct Ended {
 }
 
 /// A receiver of the server's events. Many threads call it.
-pub type Tell = dyn Fn(&Event) + Send + Sync;
+pub type OnPeerEvent = dyn Fn(&Event) + Send + Sync;
 
 /// The interrupts that end a server.
 #[derive(Clone, Copy)]
@@ -198,20 +198,20 @@ pub struct Shutdown<'a> {
 }
 
 /// A server that is ready to serve.
-pub struct Ready {
+pub struct BoundServer {
     listeners: Vec<TcpListener>,
     addresses: Vec<SocketAddr>,
     options: Options,
     acceptor: Acceptor,
 }
 
-impl Ready {
+impl BoundServer {
     /// Prepares to serve connections to `listeners`.
     ///
     /// # Errors
     /// Fails with `pronto::ErrorKind::Transport` if the key cannot be used, and with `Io` if a socket is
     /// not listening.
-    pub fn new(listeners: Vec<TcpListener>, options: Options) -> Result<Ready> {
+    pub fn new(listeners: Vec<TcpListener>, options: Options) -> Result<BoundServer> {
         let failed = |error: Error| error.map_kind(|_| pronto::ErrorKind::Transport);
         let acceptor = Acceptor::new(&options.key).map_err(failed)?;
         let address = |listener: &TcpListener| {
@@ -220,7 +220,7 @@ impl Ready {
         };
         let addresses: io::Result<Vec<SocketAddr>> = listeners.iter().map(address).collect();
         let unusable = "cannot listen for peers";
-        Ok(Ready {
+        Ok(BoundServer {
             addresses: addresses.context(pronto::ErrorKind::Io, unusable, "")?,
             listeners,
             options,
@@ -229,12 +229,12 @@ impl Ready {
     }
 
     /// Serves until `shutdown` ends it.
-    pub fn serve(self, shutdown: Shutdown<'_>, tell: Box<Tell>) {
+    pub fn serve(self, shutdown: Shutdown<'_>, on_event: Box<OnPeerEvent>) {
         let Shutdown { drain, stop } = shutdown;
-        let server = Arc::new(Server::new(self.options, self.acceptor, stop, tell));
+        let server = Arc::new(PeerServer::new(self.options, self.acceptor, stop, on_event));
         let key = server.key;
         for address in self.addresses {
-            (server.tell)(&Event::Listening { address, key });
+            (server.on_event)(&Event::Listening { address, key });
         }
         let mut is_over = false;
         while !is_over && !drain.is_triggered() && !stop.is_triggered() {
@@ -244,7 +244,7 @@ impl Ready {
         }
         let connections = server.connected.load(Relaxed);
         if connections > 0 && !server.options.is_once {
-            (server.tell)(&Event::Draining { connections });
+            (server.on_event)(&Event::Draining { connections });
         }
         while server.connected.load(Relaxed) > 0 {
             std::thread::sleep(LOOK / 10);
@@ -279,33 +279,38 @@ struct Sockets {
 }
 
 /// The state that all threads share.
-struct Server {
+struct PeerServer {
     options: Options,
     key: PublicKey,
     acceptor: Acceptor,
     stop: Interrupt,
-    tell: Box<Tell>,
-    lobby: Lobby,
-    places: Arc<Places>,
+    on_event: Box<OnPeerEvent>,
+    lobby: UnauthenticatedConnections,
+    places: Arc<SessionSlots>,
     gate: Arc<Gate>,
     /// The number of open connections.
     connected: AtomicUsize,
     begun: AtomicU64,
 }
 
-impl Server {
-    fn new(options: Options, acceptor: Acceptor, stop: &Interrupt, tell: Box<Tell>) -> Self {
+impl PeerServer {
+    fn new(
+        options: Options,
+        acceptor: Acceptor,
+        stop: &Interrupt,
+        on_event: Box<OnPeerEvent>,
+    ) -> Self {
         let limits = &options.limits;
         let half = limits.memory_bytes / 2;
-        Server {
+        PeerServer {
             key: options.key.public(),
-            lobby: Lobby::new(limits.connections),
-            places: Arc::new(Places::new(limits, half)),
+            lobby: UnauthenticatedConnections::new(limits.connections),
+            places: Arc::new(SessionSlots::new(limits, half)),
             gate: Arc::new(Gate::new(half)),
             options,
             acceptor,
             stop: stop.clone(),
-            tell,
+            on_event,
             connected: AtomicUsize::new(0),
             begun: AtomicU64::new(0),
         }
@@ -337,39 +342,39 @@ impl Server {
         let number = self.begun.fetch_add(1, Relaxed);
         let Ok(other) = socket.try_clone().map(Arc::new) else {
             self.lobby.make_room();
-            (self.tell)(&Event::Overloaded { address });
+            (self.on_event)(&Event::Overloaded { address });
             return;
         };
         visit.begun(&other);
-        let network = Network::of(address.ip());
+        let network = PeerNetwork::of(address.ip());
         self.lobby.enter(number, network, Arc::clone(&other));
         self.connected.fetch_add(1, Relaxed);
-        let gone = Gone(Arc::clone(self), number);
+        let gone = ConnectionRemoval(Arc::clone(self), number);
         let sockets = Sockets { socket, other };
         let work = move || {
             let server = Arc::clone(&gone.0);
             let ended = server.session(&visit, sockets, &gone, address);
             visit.ended(&ended);
-            (server.tell)(&Event::Ended(ended));
+            (server.on_event)(&Event::Ended(ended));
             drop(visit);
             drop(gone);
         };
         let thread = std::thread::Builder::new().name("peer".into()).spawn(work);
         if thread.is_err() {
-            (self.tell)(&Event::Overloaded { address });
+            (self.on_event)(&Event::Overloaded { address });
         }
     }
 
     /// Serves one connection to its end.
     fn session(
         self: &Arc<Self>,
-        visit: &Arc<dyn Visit>,
+        visit: &Arc<dyn PeerVisit>,
         sockets: Sockets,
-        gone: &Gone,
+        gone: &ConnectionRemoval,
         address: SocketAddr,
-    ) -> Ended {
+    ) -> ConnectionSummary {
         let begun = Instant::now();
-        let mut ended = Ended {
+        let mut ended = ConnectionSummary {
             number: gone.1,
             address,
             peer: None,
@@ -392,9 +397,9 @@ impl Server {
 
     fn run(
         self: &Arc<Self>,
-        visit: &Arc<dyn Visit>,
+        visit: &Arc<dyn PeerVisit>,
         sockets: Sockets,
-        ended: &mut Ended,
+        ended: &mut ConnectionSummary,
     ) -> Result<(), Error> {
         let (limits, begun) = (&self.options.limits, Instant::now());
         let Sockets { socket, other } = sockets;
@@ -407,23 +412,24 @@ impl Server {
         ended.peer = name.as_ref().ok().cloned();
         let why = name.as_ref().err();
         let why = why.map(|error| Error::new(*error.kind(), error.message()));
-        let (asked, signal) = (Arc::new(Mutex::new(None)), Arc::new(Signal::default()));
+        let (asked, signal) = (Arc::new(Mutex::new(None)), Arc::new(SlotSignal::default()));
         let mut options = session::Options::default();
         options.nonce = super::nonce().map_err(super::failed)?;
         options.globs = self.options.globs.clone();
         options.allows_unrelated = self.options.allows_unrelated;
         options.window_bytes = WINDOW_BYTES;
         options.queue_bytes = WINDOW_BYTES as usize;
-        let connection = Connection {
+        let connection = PendingConnection {
             server: Arc::clone(self),
             visit: Arc::clone(visit),
             number: ended.number,
-            network: Network::of(ended.address.ip()),
+            network: PeerNetwork::of(ended.address.ip()),
             socket: other,
             signal: Arc::clone(&signal),
             asked: Arc::clone(&asked),
         };
-        let mut session: Session<Gated> = Session::respond(options, connection.admission(name));
+        let mut session: SyncSession<Gated> =
+            SyncSession::respond(options, connection.admission(name));
         let keep = |quiet| {
             if begun.elapsed() > limits.session {
                 let message = format!("a session takes {} s at most", limits.session.as_secs());
@@ -431,7 +437,7 @@ impl Server {
             }
             signal.keep(quiet)
         };
-        let mut watch = Watch {
+        let mut watch = SessionWatch {
             report: &mut |_| {},
             interrupt: &self.stop,
             keep: &keep,
@@ -450,17 +456,19 @@ impl Server {
     }
 }
 
-fn note(ended: &mut Ended, report: &Report) {
+fn note(ended: &mut ConnectionSummary, report: &Report) {
     ended.received_bytes = report.received_bytes;
     ended.sent_bytes = report.sent_bytes;
     let refs = report.published.iter();
-    ended.changed_refs = refs.filter(|each| each.stored != Stored::Refused).count();
+    ended.changed_refs = refs
+        .filter(|each| each.stored != StoreResult::Refused)
+        .count();
 }
 
 /// A guard that removes a connection from the list when its thread ends.
-struct Gone(Arc<Server>, u64);
+struct ConnectionRemoval(Arc<PeerServer>, u64);
 
-impl Drop for Gone {
+impl Drop for ConnectionRemoval {
     fn drop(&mut self) {
         self.0.lobby.leave(self.1);
         self.0.connected.fetch_sub(1, Relaxed);

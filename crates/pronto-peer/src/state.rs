@@ -11,7 +11,7 @@ use pronto::{ErrorKind, Result};
 
 /// The position of a transfer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct State {
+pub(super) struct TransferState {
     pub(super) resume: Option<Resume>,
     /// The tips of the commits in the quarantine: commits that are not parents of other commits
     /// there.
@@ -20,22 +20,22 @@ pub(super) struct State {
     pub(super) edges: Vec<ObjectId>,
 }
 
-impl State {
+impl TransferState {
     /// Reads the state. Returns `None` if it is missing or invalid, in which case objects are sent
     /// again.
-    pub(super) fn read(path: &Path) -> Option<State> {
+    pub(super) fn read(path: &Path) -> Option<TransferState> {
         let content = std::fs::read(path).ok()?;
         let mut lines = content.lines();
         let objects = lines.next()?.strip_prefix(b"objects ")?;
         let objects = objects.to_str().ok()?.parse().ok()?;
         // The mark has as many hexadecimal digits as a SHA-256 id.
         let mark = pronto_hash::parse_hex(lines.next()?.strip_prefix(b"mark ")?).ok()?;
-        let mut state = State {
+        let mut state = TransferState {
             resume: Some(Resume {
                 objects,
                 mark: <[u8; MARK_BYTES]>::try_from(mark.as_slice()).ok()?,
             }),
-            ..State::default()
+            ..TransferState::default()
         };
         for line in lines {
             let (list, hex) = match line.strip_prefix(b"head ") {
@@ -76,7 +76,7 @@ mod tests {
     fn what_was_written_is_read_and_nothing_else() {
         let path = std::env::temp_dir().join(format!("pronto-state-{}", std::process::id()));
         let id = |digit: &str| pronto_hash::parse_hex(digit.repeat(40).as_bytes()).expect("an id");
-        let state = State {
+        let state = TransferState {
             resume: Some(Resume {
                 objects: 7,
                 mark: [3; MARK_BYTES],
@@ -85,7 +85,7 @@ mod tests {
             edges: vec![id("c")],
         };
         state.write(&path).expect("it is written");
-        assert_eq!(State::read(&path).as_ref(), Some(&state));
+        assert_eq!(TransferState::read(&path).as_ref(), Some(&state));
         let text = std::fs::read_to_string(&path).expect("text");
         for broken in [
             "",
@@ -94,7 +94,7 @@ mod tests {
             &text.replace("edge", "else"),
         ] {
             std::fs::write(&path, broken).expect("a file");
-            assert_eq!(State::read(&path), None, "{broken}");
+            assert_eq!(TransferState::read(&path), None, "{broken}");
         }
         std::fs::remove_file(&path).expect("it goes");
     }

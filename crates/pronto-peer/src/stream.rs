@@ -5,13 +5,13 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use pronto_io::interrupt::Interrupt;
-use pronto_netsync::repository::Repository;
-use pronto_netsync::session::{Report, Session};
+use pronto_netsync::repository::SyncRepository;
+use pronto_netsync::session::{Report, SyncSession};
 use pronto_netsync::{Error, ErrorKind};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
-use super::pace::Pace;
+use super::pace::PeerPace;
 
 /// The interval of checks for an interrupt while the stream is idle.
 const LOOK: Duration = Duration::from_millis(250);
@@ -20,7 +20,7 @@ const LOOK: Duration = Duration::from_millis(250);
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Observes a session while it runs.
-pub struct Watch<'a> {
+pub struct SessionWatch<'a> {
     /// The callback for each event.
     pub report: &'a mut dyn FnMut(&Report),
     /// The flag that ends the session.
@@ -45,7 +45,7 @@ pub struct Ends<'a> {
 }
 
 /// A nonblocking stream in both directions.
-pub trait Link: Read + Write {
+pub trait DuplexStream: Read + Write {
     /// Makes reads and writes nonblocking.
     ///
     /// # Errors
@@ -81,20 +81,20 @@ pub trait Link: Read + Write {
 }
 
 /// A link of two pipes, or of a socket in both roles.
-pub struct Pipes<'a, R, W> {
+pub struct PipePair<'a, R, W> {
     /// The input.
     pub input: &'a mut R,
     /// The output.
     pub output: &'a mut W,
 }
 
-impl<R: Read, W> Read for Pipes<'_, R, W> {
+impl<R: Read, W> Read for PipePair<'_, R, W> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.input.read(buffer)
     }
 }
 
-impl<R, W: Write> Write for Pipes<'_, R, W> {
+impl<R, W: Write> Write for PipePair<'_, R, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.output.write(bytes)
     }
@@ -108,7 +108,7 @@ impl<R, W: Write> Write for Pipes<'_, R, W> {
     }
 }
 
-impl<R: Read + AsFd, W: Write + AsFd> Link for Pipes<'_, R, W> {
+impl<R: Read + AsFd, W: Write + AsFd> DuplexStream for PipePair<'_, R, W> {
     fn prepare(&mut self) -> io::Result<()> {
         calm(self.input.as_fd())?;
         calm(self.output.as_fd())
@@ -129,10 +129,10 @@ impl<R: Read + AsFd, W: Write + AsFd> Link for Pipes<'_, R, W> {
 /// Fails with the errors of the session, and with [`ErrorKind::Closed`] if the stream fails or
 /// ends, the peer makes no progress before the timeout, or the session is interrupted. The error is
 /// sent to the peer if possible.
-pub fn drive<R: Repository>(
-    session: &mut Session<R>,
-    link: &mut impl Link,
-    watch: &mut Watch<'_>,
+pub fn drive<R: SyncRepository>(
+    session: &mut SyncSession<R>,
+    link: &mut impl DuplexStream,
+    watch: &mut SessionWatch<'_>,
 ) -> Result<(), Error> {
     link.prepare().map_err(lost)?;
     let result = run(session, link, watch);
@@ -176,7 +176,7 @@ pub fn drive<R: Repository>(
 
 /// Reads and discards remaining input, because closing with unread input would discard the last
 /// message to the peer.
-fn linger(link: &mut impl Link, limit: Instant) -> Result<(), Error> {
+fn linger(link: &mut impl DuplexStream, limit: Instant) -> Result<(), Error> {
     let mut rest = vec![0; 16 * 1024];
     while Instant::now() < limit {
         match link.read(&mut rest) {
@@ -194,13 +194,13 @@ fn linger(link: &mut impl Link, limit: Instant) -> Result<(), Error> {
     Ok(())
 }
 
-fn run<R: Repository>(
-    session: &mut Session<R>,
-    link: &mut impl Link,
-    watch: &mut Watch<'_>,
+fn run<R: SyncRepository>(
+    session: &mut SyncSession<R>,
+    link: &mut impl DuplexStream,
+    watch: &mut SessionWatch<'_>,
 ) -> Result<(), Error> {
     let begun = Instant::now();
-    let mut pace = Pace::new();
+    let mut pace = PeerPace::new();
     loop {
         session.advance()?;
         pace.stepped(session.report().received_steps);
@@ -241,7 +241,10 @@ fn run<R: Repository>(
 }
 
 /// Writes without blocking. Returns the number of bytes that the peer accepted.
-fn write<R: Repository>(session: &mut Session<R>, link: &mut impl Link) -> Result<usize, Error> {
+fn write<R: SyncRepository>(
+    session: &mut SyncSession<R>,
+    link: &mut impl DuplexStream,
+) -> Result<usize, Error> {
     let written = match session.wants_output() {
         true => session.write_to(link),
         // Encrypted bytes were counted when they were buffered.
@@ -262,7 +265,10 @@ fn write<R: Repository>(session: &mut Session<R>, link: &mut impl Link) -> Resul
 }
 
 /// Reads received bytes. Returns their number.
-fn read<R: Repository>(session: &mut Session<R>, link: &mut impl Link) -> Result<usize, Error> {
+fn read<R: SyncRepository>(
+    session: &mut SyncSession<R>,
+    link: &mut impl DuplexStream,
+) -> Result<usize, Error> {
     match session.read_from(link) {
         Ok(0) => {
             session.advance()?;
@@ -292,7 +298,7 @@ fn lost(error: io::Error) -> Error {
 
 /// The result of a wait.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ready {
+pub(super) struct StreamReadiness {
     pub(super) can_read: bool,
     pub(super) can_write: bool,
 }
@@ -307,7 +313,7 @@ pub(super) struct Interest<'a> {
 
 /// Waits until one of the descriptors is ready, or until the timeout. The end of a stream counts as
 /// ready.
-pub(super) fn wait(interest: &Interest<'_>, patience: Duration) -> Result<Ready, Error> {
+pub(super) fn wait(interest: &Interest<'_>, patience: Duration) -> Result<StreamReadiness, Error> {
     let mut fds = Vec::with_capacity(2);
     if let Some(input) = &interest.input {
         fds.push(PollFd::new(input, PollFlags::IN));
@@ -334,7 +340,7 @@ pub(super) fn wait(interest: &Interest<'_>, patience: Duration) -> Result<Ready,
     if can_write && !can_read && !writes {
         return Err(lost(io::ErrorKind::BrokenPipe.into()));
     }
-    Ok(Ready {
+    Ok(StreamReadiness {
         can_read,
         can_write,
     })

@@ -29,7 +29,7 @@ use rustls::{
 };
 
 use super::keys::{KeyPair, PublicKey};
-use super::stream::{Ends, Interest, Link, wait};
+use super::stream::{DuplexStream, Ends, Interest, wait};
 
 /// The protocol and its version, as negotiated in the handshake (ALPN).
 const PROTOCOL: &[u8] = b"netsync/1";
@@ -56,7 +56,7 @@ impl Acceptor {
     /// Fails with [`ErrorKind::Unsupported`] if the key cannot be used.
     pub(super) fn new(key: &KeyPair) -> Result<Acceptor, Error> {
         let (provider, key) = (provider(), certified(key)?);
-        let proof = Proof::new(&provider, None);
+        let proof = PeerKeyVerifier::new(&provider, None);
         let builder = ServerConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&TLS13])
             .map_err(unusable)?;
@@ -95,7 +95,7 @@ pub(super) fn connect(
     let presented = Arc::new(Mutex::new(None));
     let result = (|| {
         let (provider, key) = (provider(), certified(key)?);
-        let mut proof = Proof::new(&provider, expected);
+        let mut proof = PeerKeyVerifier::new(&provider, expected);
         proof.presented = Some(Arc::clone(&presented));
         let builder = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&TLS13])
@@ -231,7 +231,7 @@ impl Write for TlsLink {
     }
 }
 
-impl Link for TlsLink {
+impl DuplexStream for TlsLink {
     fn prepare(&mut self) -> io::Result<()> {
         Ok(())
     }
@@ -276,16 +276,16 @@ impl Link for TlsLink {
 
 /// A verifier of the peer's proof of possession, and of the expected key.
 #[derive(Debug)]
-struct Proof {
+struct PeerKeyVerifier {
     algorithms: WebPkiSupportedAlgorithms,
     /// The expected key, or `None` to accept any key.
     expected: Option<PublicKey>,
     presented: Option<Arc<Mutex<Option<PublicKey>>>>,
 }
 
-impl Proof {
+impl PeerKeyVerifier {
     fn new(provider: &CryptoProvider, expected: Option<PublicKey>) -> Self {
-        Proof {
+        PeerKeyVerifier {
             algorithms: provider.signature_verification_algorithms,
             expected,
             presented: None,
@@ -309,7 +309,7 @@ impl Proof {
     }
 }
 
-impl ServerCertVerifier for Proof {
+impl ServerCertVerifier for PeerKeyVerifier {
     fn verify_server_cert(
         &self,
         key: &CertificateDer<'_>,
@@ -357,7 +357,7 @@ impl ServerCertVerifier for Proof {
     }
 }
 
-impl ClientCertVerifier for Proof {
+impl ClientCertVerifier for PeerKeyVerifier {
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
         &[]
     }

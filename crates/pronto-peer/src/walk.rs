@@ -5,12 +5,12 @@ use std::collections::{BTreeSet, BinaryHeap, HashSet};
 use pronto_hash::ObjectId;
 use pronto_pack::commit_graph::GENERATION_INFINITY;
 
-use pronto::history::{Commits, Number};
+use pronto::history::{CommitNumber, Commits};
 use pronto::{Repository, Result};
 
 /// A commit that, as far as is known, only one side has.
 #[derive(Clone, Debug)]
-pub(super) struct New {
+pub(super) struct ExclusiveCommit {
     pub(super) id: ObjectId,
     pub(super) time: i64,
     pub(super) parents: Vec<ObjectId>,
@@ -98,11 +98,11 @@ const COMMON: u8 = 2;
 const POPPED: u8 = 4;
 
 /// The marks of commits by number, and the queue of unvisited commits.
-struct Marks {
+struct CommitMarks {
     flags: Vec<u8>,
     /// The queue, ordered by generation number and time. Among commits of the same second, common
     /// commits are first, because they may be descendants of the others.
-    queue: BinaryHeap<(u64, i64, bool, Number)>,
+    queue: BinaryHeap<(u64, i64, bool, CommitNumber)>,
     /// The number of commits in the queue that are not common.
     interesting: usize,
 }
@@ -113,9 +113,9 @@ pub(super) fn above(
     repository: &Repository,
     tips: &[ObjectId],
     common: &[ObjectId],
-) -> Result<Vec<New>> {
+) -> Result<Vec<ExclusiveCommit>> {
     let mut commits = Commits::new(repository)?;
-    let mut marks = Marks {
+    let mut marks = CommitMarks {
         flags: Vec::new(),
         queue: BinaryHeap::new(),
         interesting: 0,
@@ -151,7 +151,7 @@ pub(super) fn above(
             continue;
         }
         let parents = 0..commits.parent_count(number);
-        new.push(New {
+        new.push(ExclusiveCommit {
             id: commits.id(number)?,
             time: commits.time(number),
             parents: (parents.map(|which| commits.parent_id(number, which)))
@@ -161,9 +161,14 @@ pub(super) fn above(
     Ok(new)
 }
 
-impl Marks {
+impl CommitMarks {
     /// Marks a commit, and its visited ancestors.
-    fn mark(&mut self, commits: &mut Commits<'_>, number: Number, is_common: bool) -> Result<()> {
+    fn mark(
+        &mut self,
+        commits: &mut Commits<'_>,
+        number: CommitNumber,
+        is_common: bool,
+    ) -> Result<()> {
         let mut left = vec![number];
         while let Some(number) = left.pop() {
             let at = number as usize;

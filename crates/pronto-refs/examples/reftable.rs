@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::{Kind, ObjectId};
-use pronto_refs::reftable::{Additions, RefRecord, RefValue, Stack, StackOptions};
+use pronto_refs::reftable::{Additions, RefRecord, RefValue, ReftableStack, StackOptions};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -42,11 +42,15 @@ fn main() -> Outcome<()> {
     Ok(out.flush()?)
 }
 
-fn open(directory: &str) -> Outcome<Stack> {
-    Ok(Stack::open(directory, Kind::Sha1, StackOptions::default())?)
+fn open(directory: &str) -> Outcome<ReftableStack> {
+    Ok(ReftableStack::open(
+        directory,
+        Kind::Sha1,
+        StackOptions::default(),
+    )?)
 }
 
-fn find(out: &mut impl Write, stack: &Stack, name: &str) -> Outcome<()> {
+fn find(out: &mut impl Write, stack: &ReftableStack, name: &str) -> Outcome<()> {
     let snapshot = stack.last_snapshot();
     if let Some(id) = snapshot.find(name)?.and_then(|entry| entry.value.object()) {
         writeln!(out, "{id}")?;
@@ -54,7 +58,7 @@ fn find(out: &mut impl Write, stack: &Stack, name: &str) -> Outcome<()> {
     Ok(())
 }
 
-fn list(out: &mut impl Write, stack: &Stack, prefix: &str) -> Outcome<()> {
+fn list(out: &mut impl Write, stack: &ReftableStack, prefix: &str) -> Outcome<()> {
     let snapshot = stack.last_snapshot();
     let mut refs = snapshot.refs_with_prefix(prefix)?;
     while let Some(record) = refs.next()? {
@@ -65,7 +69,7 @@ fn list(out: &mut impl Write, stack: &Stack, prefix: &str) -> Outcome<()> {
 }
 
 fn create<'a>(
-    stack: &Stack,
+    stack: &ReftableStack,
     records: impl Iterator<Item = (&'a BStr, &'a ObjectId)>,
 ) -> Outcome<()> {
     let mut transaction = stack.begin()?;
@@ -86,7 +90,7 @@ fn create<'a>(
 }
 
 /// Imports all refs of a file `packed-refs` without annotated tags.
-fn import(stack: &Stack, packed_refs: &str) -> Outcome<()> {
+fn import(stack: &ReftableStack, packed_refs: &str) -> Outcome<()> {
     let bytes = std::fs::read(packed_refs)?;
     let mut records: Vec<(&BStr, ObjectId)> = Vec::new();
     for line in bytes.lines().filter(|line| !line.starts_with(b"#")) {

@@ -1,9 +1,9 @@
 //! The reftable format: refs and their reflogs in sorted, immutable tables.
 //!
-//! A [`Table`] is one file. A [`Stack`] is the directory `reftable/` of a repository: the tables
-//! that `tables.list` names, of which newer ones hide records of older ones. A [`Snapshot`] is the
+//! A [`RefTable`] is one file. A [`ReftableStack`] is the directory `reftable/` of a repository: the tables
+//! that `tables.list` names, of which newer ones hide records of older ones. A [`StackSnapshot`] is the
 //! content of a stack at one moment; it is cheap to copy and can be read by many threads. A
-//! [`Transaction`] holds the lock of the stack and adds tables.
+//! [`StackTransaction`] holds the lock of the stack and adds tables.
 //!
 //! ```
 //! use pronto_hash::{Kind, ObjectId};
@@ -42,10 +42,11 @@ mod varint;
 mod writer;
 
 pub use error::{Error, ErrorKind, Result};
-pub use format::Limits;
-pub use reader::{LogCursor, ObjectCursor, RefCursor, Table};
+pub use format::UpdateIndexRange;
+pub use reader::{LogCursor, ObjectCursor, RefCursor, RefTable};
 pub use record::{LogEntry, LogRecord, RefEntry, RefRecord, RefValue};
 pub use stack::{
-    Additions, Expiry, Logs, Refs, Snapshot, Stack, StackOptions, TableName, Transaction,
+    Additions, LogExpiryLimits, ReftableStack, SnapshotLogs, SnapshotRefs, StackOptions,
+    StackSnapshot, StackTransaction, TableName,
 };
-pub use writer::{TableWriter, WriteOptions, Written};
+pub use writer::{TableWriteOptions, TableWriter, WrittenTable};

@@ -19,23 +19,26 @@ use std::sync::{Arc, Mutex};
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::{Kind, ObjectId};
 
-use pronto_config::Layout;
+use pronto_config::RepositoryLayout;
 use pronto_config::config::Config;
 use pronto_config::environment::Environment;
 use pronto_config::format::RefStorage;
 use pronto_config::{Error, ErrorKind, Result, path};
 use pronto_io::short::Short as _;
 
-pub use host::Host;
-pub use iterate::{Broken, Found, ReferenceRef};
+pub use host::RefHost;
+pub use iterate::{BrokenRef, IterationItem, ReferenceRef};
 pub use log::clean_message;
-pub use log::{Log, LogLine};
+pub use log::{LogLine, ReflogContent};
 pub use migrate::{MigrateOptions, MigrateReport};
 pub use pack::{PackRefsOptions, PackRefsReport};
 pub use patience::patience;
 
 use crate::{BadName, RefName, RefNameRef, name};
-pub use transaction::{Change, Edit, Expected, Prepared, Reason, Refusal, Rename, Transaction};
+pub use transaction::{
+    Edit, ExpectedValue, PreparedTransaction, Reason, RefChangeKind, RejectedEdit, Rename,
+    Transaction,
+};
 pub use transaction::{bad_name, update_failed};
 
 /// The maximum length of a chain of symbolic refs.
@@ -43,19 +46,19 @@ const MAX_SYMBOLIC_DEPTH: usize = 5;
 
 /// The value of a ref.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum RefTarget {
     /// The id of the object to which the ref points.
     Object(ObjectId),
     /// The name of the ref to which the symref points.
     Symbolic(RefName),
 }
 
-impl Target {
+impl RefTarget {
     /// Returns the object id, or `None` for a symref.
     pub fn object(&self) -> Option<ObjectId> {
         match self {
-            Target::Object(id) => Some(*id),
-            Target::Symbolic(_) => None,
+            RefTarget::Object(id) => Some(*id),
+            RefTarget::Symbolic(_) => None,
         }
     }
 }
@@ -66,7 +69,7 @@ pub struct Reference {
     /// The full name of the ref.
     pub name: BString,
     /// The value of the ref.
-    pub target: Target,
+    pub target: RefTarget,
     /// The peeled object of an annotated tag, if it is stored with the ref. `None` does not mean
     /// that the ref does not point to a tag.
     pub peeled: Option<ObjectId>,
@@ -82,10 +85,10 @@ enum Loose {
 }
 
 /// Returns the packed ref with the full name `name`.
-fn find_in(packed: &packed::Packed, name: &BStr) -> Result<Option<Reference>> {
+fn find_in(packed: &packed::PackedRefs, name: &BStr) -> Result<Option<Reference>> {
     let found = packed.find(name).map(|found| Reference {
         name: name.to_owned(),
-        target: Target::Object(found.id),
+        target: RefTarget::Object(found.id),
         peeled: found.peeled,
     });
     packed.intact()?;
@@ -94,7 +97,7 @@ fn find_in(packed: &packed::Packed, name: &BStr) -> Result<Option<Reference>> {
 
 /// A ref after symrefs have been followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Resolved {
+pub struct ResolvedRef {
     /// The name of the last ref in the chain of symrefs.
     pub name: BString,
     /// The object id of the last ref; `None` if that ref does not exist yet.
@@ -105,7 +108,7 @@ pub struct Resolved {
 
 /// The state of `HEAD`: on a branch, on an unborn branch, or detached.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Head {
+pub enum HeadValue {
     /// `HEAD` is on a branch (or another ref) that exists.
     Branch {
         /// The full name of the branch.
@@ -125,20 +128,20 @@ pub enum Head {
     },
 }
 
-impl Head {
+impl HeadValue {
     /// Returns the commit, or `None` on an unborn branch.
     pub fn id(&self) -> Option<ObjectId> {
         match self {
-            Head::Branch { id, .. } | Head::Detached { id } => Some(*id),
-            Head::Unborn { .. } => None,
+            HeadValue::Branch { id, .. } | HeadValue::Detached { id } => Some(*id),
+            HeadValue::Unborn { .. } => None,
         }
     }
 
     /// Returns the full name of the branch, if `HEAD` is on one.
     pub fn name(&self) -> Option<&BStr> {
         match self {
-            Head::Branch { name, .. } | Head::Unborn { name } => Some(name.as_bstr()),
-            Head::Detached { .. } => None,
+            HeadValue::Branch { name, .. } | HeadValue::Unborn { name } => Some(name.as_bstr()),
+            HeadValue::Detached { .. } => None,
         }
     }
 
@@ -168,16 +171,16 @@ pub enum LogPolicy {
 pub struct References {
     git_dir: PathBuf,
     common_dir: PathBuf,
-    spoken_git_dir: PathBuf,
-    spoken_common_dir: PathBuf,
+    display_git_dir: PathBuf,
+    display_common_dir: PathBuf,
     object_hash: Kind,
     namespace: BString,
     /// The policy for reflogs, or the error message if `core.logAllRefUpdates` is malformed. Only
     /// changes of refs use the policy.
     log_policy: std::result::Result<LogPolicy, String>,
-    packed: Mutex<Option<Arc<packed::Packed>>>,
+    packed: Mutex<Option<Arc<packed::PackedRefs>>>,
     /// The stacks of reftables; `None` if refs are stored in files.
-    tables: Option<tables::Tables>,
+    tables: Option<tables::RefStacks>,
 }
 
 impl References {
@@ -186,7 +189,7 @@ impl References {
     /// # Errors
     /// Fails with [`ErrorKind::ConfigValue`] if a setting has a malformed value, and with
     /// [`ErrorKind::InvalidInput`] if `GIT_NAMESPACE` is malformed.
-    pub fn new(layout: &Layout, config: &Config, env: &Environment) -> Result<Self> {
+    pub fn new(layout: &RepositoryLayout, config: &Config, env: &Environment) -> Result<Self> {
         let bare = layout.work_tree.is_none() && layout.format.bare != Some(false);
         let log_policy = match config.raw("core.logallrefupdates") {
             Some(value) if value.eq_ignore_ascii_case(b"always") => Ok(LogPolicy::Always),
@@ -199,15 +202,15 @@ impl References {
             },
         };
         let tables = match layout.format.ref_storage {
-            RefStorage::Reftable => Some(tables::Tables::new(layout, config, env)?),
+            RefStorage::Reftable => Some(tables::RefStacks::new(layout, config, env)?),
             RefStorage::Files => None,
         };
         let place = layout.place();
         Ok(References {
             git_dir: layout.git_dir.clone(),
             common_dir: layout.common_dir.clone(),
-            spoken_git_dir: place.spoken_git_dir,
-            spoken_common_dir: place.spoken_common_dir,
+            display_git_dir: place.display_git_dir,
+            display_common_dir: place.display_common_dir,
             object_hash: layout.format.object_hash,
             namespace: expand_namespace(env.bytes("GIT_NAMESPACE").unwrap_or_default().as_bstr())?,
             log_policy,
@@ -300,7 +303,7 @@ impl References {
             return false;
         };
         let contents = loose::read(&self.file_of(safe), name, self.object_hash);
-        matches!(contents, Ok(Some(loose::Contents::Symbolic(_))))
+        matches!(contents, Ok(Some(loose::LooseRefContents::Symbolic(_))))
     }
 
     /// Returns the loose ref with the full name `name`, if it exists.
@@ -344,7 +347,7 @@ impl References {
     /// # Errors
     /// Fails with [`ErrorKind::Reference`] if a ref in the chain cannot be read or is malformed, or
     /// if the chain of symrefs is too long.
-    pub fn resolve(&self, name: impl AsRef<[u8]>) -> Result<Option<Resolved>> {
+    pub fn resolve(&self, name: impl AsRef<[u8]>) -> Result<Option<ResolvedRef>> {
         let name = name.as_ref().as_bstr();
         match self.find(name)? {
             Some(found) => self.follow(found).map(Some),
@@ -359,7 +362,7 @@ impl References {
         &self,
         names: Vec<BString>,
         is_first_enough: bool,
-    ) -> impl Iterator<Item = (BString, Result<Option<Resolved>>)> {
+    ) -> impl Iterator<Item = (BString, Result<Option<ResolvedRef>>)> {
         let loose: Vec<_> = match is_first_enough || self.tables.is_some() {
             true => Vec::new(),
             false => names
@@ -389,19 +392,19 @@ impl References {
     }
 
     /// Follows symrefs from `first` to the end of the chain.
-    fn follow(&self, first: Reference) -> Result<Resolved> {
+    fn follow(&self, first: Reference) -> Result<ResolvedRef> {
         let (begin, mut current) = (first.name.clone(), first);
         for step in 0..=MAX_SYMBOLIC_DEPTH {
             let is_symbolic = step > 0;
             let next = match current.target {
-                Target::Object(id) => {
-                    return Ok(Resolved {
+                RefTarget::Object(id) => {
+                    return Ok(ResolvedRef {
                         name: current.name,
                         id: Some(id),
                         is_symbolic,
                     });
                 }
-                Target::Symbolic(next) => next,
+                RefTarget::Symbolic(next) => next,
             };
             if step == MAX_SYMBOLIC_DEPTH {
                 break;
@@ -409,7 +412,7 @@ impl References {
             current = match self.find(&next)? {
                 Some(found) => found,
                 None => {
-                    return Ok(Resolved {
+                    return Ok(ResolvedRef {
                         name: next.into_inner(),
                         id: None,
                         is_symbolic: true,
@@ -432,17 +435,17 @@ impl References {
     ///
     /// # Errors
     /// Fails with [`ErrorKind::Reference`] if `HEAD` cannot be read, is missing or is malformed.
-    pub fn head(&self) -> Result<Head> {
+    pub fn head(&self) -> Result<HeadValue> {
         match self.resolve("HEAD")? {
-            Some(Resolved {
+            Some(ResolvedRef {
                 id: Some(id),
                 is_symbolic: false,
                 ..
-            }) => Ok(Head::Detached { id }),
-            Some(Resolved {
+            }) => Ok(HeadValue::Detached { id }),
+            Some(ResolvedRef {
                 id: Some(id), name, ..
-            }) => Ok(Head::Branch { name, id }),
-            Some(Resolved { id: None, name, .. }) => Ok(Head::Unborn { name }),
+            }) => Ok(HeadValue::Branch { name, id }),
+            Some(ResolvedRef { id: None, name, .. }) => Ok(HeadValue::Unborn { name }),
             None => Err(Error::new(
                 ErrorKind::Reference,
                 "failed to resolve HEAD as a valid ref",
@@ -451,7 +454,7 @@ impl References {
     }
 
     /// Returns the current contents of `packed-refs`; `None` if the file does not exist.
-    pub(crate) fn packed(&self) -> Result<Option<Arc<packed::Packed>>> {
+    pub(crate) fn packed(&self) -> Result<Option<Arc<packed::PackedRefs>>> {
         let mut cached = self
             .packed
             .lock()

@@ -15,7 +15,7 @@ use std::ops::Range;
 
 use pronto_hash::{ObjectId, oid};
 use pronto_pack::commit_graph::{
-    ChangedPaths, CommitGraph, GENERATION_INFINITY, Options, Position,
+    ChangedPaths, CommitGraph, GENERATION_INFINITY, GraphPosition, Options,
 };
 
 pub use crate::errors::from_pack as from_graph;
@@ -89,18 +89,18 @@ impl Repository {
 }
 
 /// The number of a commit in [`Commits`].
-pub type Number = u32;
+pub type CommitNumber = u32;
 
 /// The reference to a commit: a position in the commit-graph file, or an object id.
 #[derive(Clone, Copy, Debug)]
-enum Link {
+enum ParentPosition {
     Id(ObjectId),
-    Position(Position),
+    Position(GraphPosition),
 }
 
 #[derive(Debug)]
-struct Node {
-    name: Link,
+struct HistoryNode {
+    name: ParentPosition,
     parents: Range<u32>,
     generation: u64,
     time: i64,
@@ -116,15 +116,15 @@ pub struct Commits<'a> {
     /// Whether a missing commit is treated as one without parents.
     lenient: bool,
     /// The trees of commits that are not in the graph, by number, if they are kept.
-    trees: Option<HashMap<Number, ObjectId>>,
-    nodes: Vec<Node>,
-    links: Vec<Link>,
-    by_id: HashMap<ObjectId, Number>,
+    trees: Option<HashMap<CommitNumber, ObjectId>>,
+    nodes: Vec<HistoryNode>,
+    links: Vec<ParentPosition>,
+    by_id: HashMap<ObjectId, CommitNumber>,
     /// For each position in the commit-graph file, the number of the commit plus one; zero if it was
     /// not read.
-    by_position: Vec<Number>,
+    by_position: Vec<CommitNumber>,
     content: Vec<u8>,
-    positions: Vec<Position>,
+    positions: Vec<GraphPosition>,
 }
 
 impl<'a> Commits<'a> {
@@ -179,9 +179,9 @@ impl<'a> Commits<'a> {
     ///
     /// # Errors
     /// Fails with [`ErrorKind::Object`] if the commit-graph file is malformed, or [`ErrorKind::Io`].
-    pub fn tree(&self, number: Number) -> Result<Option<ObjectId>> {
+    pub fn tree(&self, number: CommitNumber) -> Result<Option<ObjectId>> {
         match (self.nodes[number as usize].name, self.graph) {
-            (Link::Position(position), Some(graph)) => {
+            (ParentPosition::Position(position), Some(graph)) => {
                 let commit = graph.commit_alone_at(position).map_err(from_graph)?;
                 Ok(Some(commit.tree))
             }
@@ -197,7 +197,7 @@ impl<'a> Commits<'a> {
     /// # Errors
     /// Fails with [`ErrorKind::Object`] if `id` does not exist or is not a commit, or
     /// [`ErrorKind::Io`].
-    pub fn number(&mut self, id: &oid) -> Result<Number> {
+    pub fn number(&mut self, id: &oid) -> Result<CommitNumber> {
         if let Some(graph) = self.graph
             && let Some(position) = graph.find(id).map_err(from_graph)?
         {
@@ -209,9 +209,9 @@ impl<'a> Commits<'a> {
         let links = self.read(id)?;
         let tree = links.as_ref().map(|links| links.tree);
         let (time, parents) = links.map_or((0, Vec::new()), |links| (links.time, links.parents));
-        let node = Node {
-            name: Link::Id(id.to_owned()),
-            parents: self.link(parents.into_iter().map(Link::Id)),
+        let node = HistoryNode {
+            name: ParentPosition::Id(id.to_owned()),
+            parents: self.link(parents.into_iter().map(ParentPosition::Id)),
             generation: GENERATION_INFINITY,
             time,
         };
@@ -246,7 +246,7 @@ impl<'a> Commits<'a> {
         store.contains(id).map_err(from_odb)
     }
 
-    fn number_at(&mut self, graph: &CommitGraph, position: Position) -> Result<Number> {
+    fn number_at(&mut self, graph: &CommitGraph, position: GraphPosition) -> Result<CommitNumber> {
         let slot = position.0 as usize;
         match self.by_position.get(slot).copied() {
             Some(0) | None => {}
@@ -255,9 +255,9 @@ impl<'a> Commits<'a> {
         let mut positions = std::mem::take(&mut self.positions);
         let commit = graph.commit_at(position, &mut positions);
         let commit = commit.map_err(from_graph)?;
-        let node = Node {
-            name: Link::Position(position),
-            parents: self.link(positions.iter().copied().map(Link::Position)),
+        let node = HistoryNode {
+            name: ParentPosition::Position(position),
+            parents: self.link(positions.iter().copied().map(ParentPosition::Position)),
             // The graph was written by a Git without generation numbers.
             generation: match commit.generation {
                 0 => GENERATION_INFINITY,
@@ -271,13 +271,13 @@ impl<'a> Commits<'a> {
         Ok(number)
     }
 
-    fn link(&mut self, parents: impl Iterator<Item = Link>) -> Range<u32> {
+    fn link(&mut self, parents: impl Iterator<Item = ParentPosition>) -> Range<u32> {
         let start = self.links.len() as u32;
         self.links.extend(parents);
         start..self.links.len() as u32
     }
 
-    fn push(&mut self, node: Node) -> Result<Number> {
+    fn push(&mut self, node: HistoryNode) -> Result<CommitNumber> {
         let number = u32::try_from(self.nodes.len()).ok();
         let number = number.filter(|_| self.links.len() < u32::MAX as usize);
         let number =
@@ -287,7 +287,7 @@ impl<'a> Commits<'a> {
     }
 
     /// Returns the number of parents of `number`.
-    pub fn parent_count(&self, number: Number) -> u32 {
+    pub fn parent_count(&self, number: CommitNumber) -> u32 {
         self.nodes[number as usize].parents.len() as u32
     }
 
@@ -296,12 +296,12 @@ impl<'a> Commits<'a> {
     ///
     /// # Errors
     /// Fails with [`ErrorKind::Object`] if the parent is missing or malformed, or [`ErrorKind::Io`].
-    pub fn parent(&mut self, number: Number, which: u32) -> Result<Number> {
+    pub fn parent(&mut self, number: CommitNumber, which: u32) -> Result<CommitNumber> {
         let at = self.nodes[number as usize].parents.start + which;
         match (self.links[at as usize], self.graph) {
-            (Link::Position(position), Some(graph)) => self.number_at(graph, position),
-            (Link::Id(id), _) => self.number(&id),
-            (Link::Position(_), None) => unreachable!("positions come from the graph"),
+            (ParentPosition::Position(position), Some(graph)) => self.number_at(graph, position),
+            (ParentPosition::Id(id), _) => self.number(&id),
+            (ParentPosition::Position(_), None) => unreachable!("positions come from the graph"),
         }
     }
 
@@ -310,19 +310,19 @@ impl<'a> Commits<'a> {
     ///
     /// # Errors
     /// Fails with [`ErrorKind::Object`] if the commit-graph file is malformed, or [`ErrorKind::Io`].
-    pub fn known_parent(&self, number: Number, which: u32) -> Result<Option<Number>> {
+    pub fn known_parent(&self, number: CommitNumber, which: u32) -> Result<Option<CommitNumber>> {
         let at = self.nodes[number as usize].parents.start + which;
-        let at_position = |position: Position| {
+        let at_position = |position: GraphPosition| {
             let known = self.by_position.get(position.0 as usize).copied();
             known.unwrap_or(0).checked_sub(1)
         };
         match (self.links[at as usize], self.graph) {
-            (Link::Position(position), _) => Ok(at_position(position)),
-            (Link::Id(id), Some(graph)) => match graph.find(&id).map_err(from_graph)? {
+            (ParentPosition::Position(position), _) => Ok(at_position(position)),
+            (ParentPosition::Id(id), Some(graph)) => match graph.find(&id).map_err(from_graph)? {
                 Some(position) => Ok(at_position(position)),
                 None => Ok(self.by_id.get(&id).copied()),
             },
-            (Link::Id(id), None) => Ok(self.by_id.get(&id).copied()),
+            (ParentPosition::Id(id), None) => Ok(self.by_id.get(&id).copied()),
         }
     }
 
@@ -330,7 +330,7 @@ impl<'a> Commits<'a> {
     ///
     /// # Errors
     /// Fails with [`ErrorKind::Object`] if the commit-graph file is malformed, or [`ErrorKind::Io`].
-    pub fn parent_id(&self, number: Number, which: u32) -> Result<ObjectId> {
+    pub fn parent_id(&self, number: CommitNumber, which: u32) -> Result<ObjectId> {
         let at = self.nodes[number as usize].parents.start + which;
         self.id_of(self.links[at as usize])
     }
@@ -339,26 +339,28 @@ impl<'a> Commits<'a> {
     ///
     /// # Errors
     /// Fails with [`ErrorKind::Object`] if the commit-graph file is malformed, or [`ErrorKind::Io`].
-    pub fn id(&self, number: Number) -> Result<ObjectId> {
+    pub fn id(&self, number: CommitNumber) -> Result<ObjectId> {
         self.id_of(self.nodes[number as usize].name)
     }
 
-    fn id_of(&self, link: Link) -> Result<ObjectId> {
+    fn id_of(&self, link: ParentPosition) -> Result<ObjectId> {
         match (link, self.graph) {
-            (Link::Position(position), Some(graph)) => graph.id_at(position).map_err(from_graph),
-            (Link::Id(id), _) => Ok(id),
-            (Link::Position(_), None) => unreachable!("positions come from the graph"),
+            (ParentPosition::Position(position), Some(graph)) => {
+                graph.id_at(position).map_err(from_graph)
+            }
+            (ParentPosition::Id(id), _) => Ok(id),
+            (ParentPosition::Position(_), None) => unreachable!("positions come from the graph"),
         }
     }
 
     /// Returns the committer date of commit `number`, in seconds since 1970.
-    pub fn time(&self, number: Number) -> i64 {
+    pub fn time(&self, number: CommitNumber) -> i64 {
         self.nodes[number as usize].time
     }
 
     /// Returns the generation number of commit `number`, which is larger than those of all its
     /// ancestors.
-    pub fn generation(&self, number: Number) -> u64 {
+    pub fn generation(&self, number: CommitNumber) -> u64 {
         self.nodes[number as usize].generation
     }
 }

@@ -7,12 +7,12 @@ mod worktree;
 
 pub use history::{reachable, reflog, revision, walk};
 pub use pronto_config::{
-    Environment, Error, ErrorKind, Layout, Result, config, durability, environment, glob, lock,
-    path, quote, shared,
+    Environment, Error, ErrorKind, RepositoryLayout, Result, config, durability, environment, glob,
+    lock, path, quote, shared,
 };
 pub use repository::{
-    Notice, NoticeQueue, NoticeReceiver, Notices, Original, PackNotice, PartialFailure, PushNotice,
-    Repository, SentKind, Severity, Side,
+    Notice, NoticeQueue, NoticeReceiver, Notices, PackNotice, PartialFailure, PushNotice,
+    RefspecSide, Repository, SentKind, Severity, UngraftedRepository,
 };
 pub use repository::{
     errors, expiry, gitmodules, hooks, identity, in_progress, init, links, objects, packs, refs,

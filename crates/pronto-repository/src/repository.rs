@@ -23,29 +23,30 @@ use std::sync::OnceLock;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::Kind;
-use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
+use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, SymlinkPolicy};
 
 use pronto_config::{discover, git_dir};
 use pronto_refs::store::{References, tables};
 
-pub use grafts::Original;
+pub use grafts::UngraftedRepository;
 pub use notice::{
-    Notice, NoticeQueue, NoticeReceiver, Notices, PackNotice, PushNotice, SentKind, Severity, Side,
+    Notice, NoticeQueue, NoticeReceiver, Notices, PackNotice, PushNotice, RefspecSide, SentKind,
+    Severity,
 };
 pub use partial_failure::PartialFailure;
-pub use pronto_config::format::{Format, RefStorage, hash_name, hash_named};
+pub use pronto_config::format::{RefStorage, RepositoryFormat, hash_name, hash_named};
 
-use crate::config::{Config, Loader, Place};
+use crate::config::{Config, Loader, RepositoryPaths};
 use crate::durability::Fsync;
 use crate::environment::Environment;
-use crate::{Error, ErrorKind, Layout, Result, path};
+use crate::{Error, ErrorKind, RepositoryLayout, Result, path};
 use grafts::Grafts;
 
 /// An open repository. A `Repository` is `Send + Sync`; open it once and share it by reference.
 #[derive(Debug)]
 pub struct Repository {
     environment: Environment,
-    layout: Layout,
+    layout: RepositoryLayout,
     config: Config,
     refs: References,
     notices: NoticeReceiver,
@@ -108,8 +109,8 @@ impl Repository {
         let given = path::borrow(path);
         let full = environment.absolute(given);
         Ok(match git_dir::look_at(&full, given, environment)? {
-            git_dir::Candidate::PointsTo(target) => Some(target),
-            git_dir::Candidate::Directory if git_dir::is_git_dir(&full, environment) => {
+            git_dir::GitDirCandidate::PointsTo(target) => Some(target),
+            git_dir::GitDirCandidate::Directory if git_dir::is_git_dir(&full, environment) => {
                 Some(given.to_owned())
             }
             _ => None,
@@ -137,11 +138,11 @@ impl Repository {
     pub fn open_served(git_dir: impl AsRef<Path>, environment: &Environment) -> Result<Self> {
         let mut layout = Self::layout_of(git_dir.as_ref(), environment)?;
         layout.working_dir.clone_from(&layout.git_dir);
-        layout.spoken_git_dir = PathBuf::from(".");
+        layout.display_git_dir = PathBuf::from(".");
         Self::from_layout(layout, environment)
     }
 
-    fn layout_of(git_dir: &Path, environment: &Environment) -> Result<Layout> {
+    fn layout_of(git_dir: &Path, environment: &Environment) -> Result<RepositoryLayout> {
         let mut layout = discover::open_named(git_dir, environment)?;
         if let Some(configured) = &layout.format.work_tree {
             layout.work_tree = Some(path::normalize(&layout.git_dir.join(configured)));
@@ -159,7 +160,7 @@ impl Repository {
         }
     }
 
-    fn from_layout(mut layout: Layout, environment: &Environment) -> Result<Self> {
+    fn from_layout(mut layout: RepositoryLayout, environment: &Environment) -> Result<Self> {
         let mut environment = environment.clone();
         environment.set_working_dir(&layout.working_dir);
         let environment = &environment;
@@ -262,8 +263,8 @@ impl Repository {
     }
 
     /// Returns [`git_dir`](Self::git_dir) as Git prints it in messages, for example `.git`.
-    pub fn spoken_git_dir(&self) -> &Path {
-        &self.layout.spoken_git_dir
+    pub fn display_git_dir(&self) -> &Path {
+        &self.layout.display_git_dir
     }
 
     /// Returns the absolute path of the top of the worktree, if there is a worktree.
@@ -326,7 +327,7 @@ impl Repository {
     }
 
     /// Returns the format version and the extensions of the repository.
-    pub fn format(&self) -> &Format {
+    pub fn format(&self) -> &RepositoryFormat {
         &self.layout.format
     }
 
@@ -377,9 +378,9 @@ impl Repository {
 
     /// Returns the path of a repository file as Git prints it: relative to the [working
     /// directory](Self::working_dir), with `name` unchanged.
-    pub fn spoken_git_path(&self, name: &str) -> BString {
+    pub fn display_git_path(&self, name: &str) -> BString {
         let environment = &self.environment;
-        pronto_config::git_path::spoken_git_path(&self.layout, &self.config, environment, name)
+        pronto_config::git_path::display_git_path(&self.layout, &self.config, environment, name)
     }
 
     /// Returns the directory of loose objects and packs (`$GIT_OBJECT_DIRECTORY`).
@@ -408,7 +409,11 @@ impl Repository {
     }
 }
 
-fn load_config(layout: &Layout, local: Option<Vec<u8>>, env: &Environment) -> Result<Config> {
+fn load_config(
+    layout: &RepositoryLayout,
+    local: Option<Vec<u8>>,
+    env: &Environment,
+) -> Result<Config> {
     let mut loader = Loader::new(env, Some(place(layout)));
     loader.system()?.global();
     match local {
@@ -426,7 +431,7 @@ fn work_tree_of(git_dir: &Path, common_dir: &Path) -> Option<PathBuf> {
     if git_dir != common_dir {
         let back = untrusted::read(
             &git_dir.join("gitdir"),
-            Links::Follow,
+            SymlinkPolicy::Follow,
             LARGEST_POINTER_BYTES,
         )
         .ok()?;
@@ -466,10 +471,10 @@ impl Repository {
 impl Repository {
     /// Returns `path` as Git prints it after changing to the top of the worktree: relative if `path` is
     /// below the repository directory and Git's path of that directory is relative.
-    pub fn spoken(&self, path: &Path) -> PathBuf {
+    pub fn display_path(&self, path: &Path) -> PathBuf {
         match path.strip_prefix(&self.layout.git_dir) {
-            Ok(rest) if self.layout.spoken_git_dir == Path::new(".") => rest.to_owned(),
-            Ok(rest) => self.layout.spoken_git_dir.join(rest),
+            Ok(rest) if self.layout.display_git_dir == Path::new(".") => rest.to_owned(),
+            Ok(rest) => self.layout.display_git_dir.join(rest),
             Err(_) => path.to_owned(),
         }
     }
@@ -477,7 +482,7 @@ impl Repository {
     /// Returns whether the repository directory is `.git` at the top of its worktree, so that a process
     /// that starts there discovers it.
     pub(crate) fn is_plain(&self) -> bool {
-        self.layout.spoken_git_dir == Path::new(".git") && self.layout.work_tree.is_some()
+        self.layout.display_git_dir == Path::new(".git") && self.layout.work_tree.is_some()
     }
 }
 
@@ -499,8 +504,8 @@ impl Repository {
 
 /// Returns the location of a repository for the configuration loader, which needs the current branch
 /// for `includeIf.onbranch`.
-fn place(layout: &Layout) -> Place {
-    Place {
+fn place(layout: &RepositoryLayout) -> RepositoryPaths {
+    RepositoryPaths {
         branch_in_tables: Some(tables::branch_of),
         ..layout.place()
     }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bstr::{BStr, BString, ByteSlice};
-use pronto_index::Rules;
+use pronto_index::StatRules;
 use pronto_io::pool::Workers;
 use pronto_worktree::Protect;
 use pronto_worktree::attributes::Files;
@@ -18,7 +18,7 @@ use pronto_worktree::checkout::{self, InPlace, ReflinkSources};
 use pronto_worktree::filter::{AutoCrlf, Driver, Eol, Malformed, SafeCrlf, Settings};
 use pronto_worktree::sparse::Sparse;
 
-use crate::config::EntryRef;
+use crate::config::ConfigEntry;
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// The setting for the smallest number of files that are written with several workers.
@@ -45,9 +45,9 @@ impl Repository {
     ///
     /// # Errors
     /// Fails with [`ErrorKind::ConfigValue`] if a value is malformed.
-    pub fn stat_rules(&self) -> Result<Rules> {
+    pub fn stat_rules(&self) -> Result<StatRules> {
         let minimal = self.config().string("core.checkstat")?;
-        Ok(Rules {
+        Ok(StatRules {
             trust_ctime: self.config().bool_or("core.trustctime", true)?,
             check_stat: minimal.is_none_or(|value| !value.eq_ignore_ascii_case(b"minimal")),
         })
@@ -254,7 +254,7 @@ impl Repository {
     fn checkout_threshold(&self) -> Result<Option<i32>> {
         let entry = self.config().entry_of(THRESHOLD);
         // The message has the name as Git looks it up.
-        let entry = entry.map(|entry| EntryRef {
+        let entry = entry.map(|entry| ConfigEntry {
             key: THRESHOLD.into(),
             ..entry
         });

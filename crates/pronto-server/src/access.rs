@@ -4,17 +4,17 @@
 //! any grant gives to a user applies. Rules restrict pushes further, for all users: a change of a
 //! ref must satisfy each rule that matches the ref.
 
-use pronto::glob::{How, matches};
+use pronto::glob::{MatchOptions, matches};
 
 /// The rights of a user in a repository. A higher role includes the lower ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Role {
+pub enum AccessRole {
     /// Clone and fetch.
     Read,
-    /// Push, and all rights of [`Role::Read`].
+    /// Push, and all rights of [`AccessRole::Read`].
     Write,
-    /// Create and remove the repository, and all rights of [`Role::Write`]. In a grant for all
+    /// Create and remove the repository, and all rights of [`AccessRole::Write`]. In a grant for all
     /// repositories (`**`), this role also manages users.
     Admin,
 }
@@ -37,7 +37,7 @@ pub struct Grant {
     /// The names of the users (`users`). [`ANONYMOUS`] and [`EVERY_USER`] represent groups of users.
     pub users: Vec<String>,
     /// The role that the users get (`role`).
-    pub role: Role,
+    pub role: AccessRole,
 }
 
 /// A restriction of ref updates by pushes (`[[rule]]`).
@@ -73,7 +73,7 @@ impl RefRule {
 
 /// A requested ref update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RefChange<'a> {
+pub struct RequestedRefChange<'a> {
     /// The full name of the ref.
     pub name: &'a [u8],
     /// Whether the update creates the ref.
@@ -84,27 +84,27 @@ pub struct RefChange<'a> {
 
 /// All grants and rules of a configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Access {
+pub struct AccessRules {
     /// The grants. For each user, the highest role applies.
     pub grants: Vec<Grant>,
     /// The rules. A ref update must satisfy each rule that matches the ref.
     pub rules: Vec<RefRule>,
 }
 
-impl Access {
+impl AccessRules {
     /// Returns the role of `user` in `repository`, or `None` if the user has no rights there.
-    pub fn role(&self, user: Option<&str>, repository: &str) -> Option<Role> {
+    pub fn role(&self, user: Option<&str>, repository: &str) -> Option<AccessRole> {
         let matching = self.grants.iter().filter(|grant| {
             is_named(&grant.users, user) && fits(&grant.repository, repository.as_bytes())
         });
         matching.map(|grant| grant.role).max()
     }
 
-    /// Returns whether `user` manages the server, which needs the role [`Role::Admin`] for all
+    /// Returns whether `user` manages the server, which needs the role [`AccessRole::Admin`] for all
     /// repositories.
     pub fn is_server_admin(&self, user: &str) -> bool {
         self.grants.iter().any(|grant| {
-            grant.role == Role::Admin
+            grant.role == AccessRole::Admin
                 && grant.repository == EVERY_REPOSITORY
                 && grant.users.iter().any(|name| name == user)
         })
@@ -123,7 +123,7 @@ impl Access {
         &self,
         user: Option<&str>,
         repository: &str,
-        change: &RefChange<'_>,
+        change: &RequestedRefChange<'_>,
     ) -> Option<String> {
         for rule in self.rules_of(repository, change.name) {
             let may_push = match &rule.users {
@@ -171,7 +171,7 @@ fn is_named(users: &[String], user: Option<&str>) -> bool {
 }
 
 pub(crate) fn fits(glob: &str, name: &[u8]) -> bool {
-    let how = How {
+    let how = MatchOptions {
         in_components: true,
         fold_case: false,
     };
@@ -182,19 +182,19 @@ pub(crate) fn fits(glob: &str, name: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    fn access() -> Access {
+    fn access() -> AccessRules {
         let grant = |repository: &str, users: &[&str], role| Grant {
             repository: repository.to_owned(),
             users: users.iter().map(|user| (*user).to_owned()).collect(),
             role,
         };
-        Access {
+        AccessRules {
             grants: vec![
-                grant("public/**", &["anonymous"], Role::Read),
-                grant("**", &["*"], Role::Read),
-                grant("team/*", &["alice"], Role::Write),
-                grant("**", &["root"], Role::Admin),
-                grant("team/x", &["bob"], Role::Admin),
+                grant("public/**", &["anonymous"], AccessRole::Read),
+                grant("**", &["*"], AccessRole::Read),
+                grant("team/*", &["alice"], AccessRole::Write),
+                grant("**", &["root"], AccessRole::Admin),
+                grant("team/x", &["bob"], AccessRole::Admin),
             ],
             rules: vec![RefRule {
                 repository: "**".to_owned(),
@@ -210,19 +210,25 @@ mod tests {
     #[test]
     fn the_highest_role_counts() {
         let access = access();
-        assert_eq!(access.role(None, "public/a/b"), Some(Role::Read));
+        assert_eq!(access.role(None, "public/a/b"), Some(AccessRole::Read));
         assert_eq!(access.role(None, "team/x"), None);
-        assert_eq!(access.role(Some("bob"), "team/y"), Some(Role::Read));
-        assert_eq!(access.role(Some("alice"), "team/x"), Some(Role::Write));
-        assert_eq!(access.role(Some("alice"), "team/x/y"), Some(Role::Read));
-        assert_eq!(access.role(Some("root"), "any"), Some(Role::Admin));
+        assert_eq!(access.role(Some("bob"), "team/y"), Some(AccessRole::Read));
+        assert_eq!(
+            access.role(Some("alice"), "team/x"),
+            Some(AccessRole::Write)
+        );
+        assert_eq!(
+            access.role(Some("alice"), "team/x/y"),
+            Some(AccessRole::Read)
+        );
+        assert_eq!(access.role(Some("root"), "any"), Some(AccessRole::Admin));
         assert!(access.is_server_admin("root") && !access.is_server_admin("bob"));
     }
 
     #[test]
     fn every_rule_must_be_satisfied() {
         let access = access();
-        let change = |deletes| RefChange {
+        let change = |deletes| RequestedRefChange {
             name: b"refs/heads/main",
             creates: false,
             deletes,

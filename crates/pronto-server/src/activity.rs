@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-use crate::state::State;
+use crate::state::ServerState;
 
 /// The largest number of connections with buffers for which the configured idle timeout applies.
 /// Each of these connections costs about 30 KiB.
@@ -16,14 +16,14 @@ const CROWD: usize = 1024;
 /// The idle timeout between requests if there are more connections than [`CROWD`].
 const IDLE_IN_CROWD: Duration = Duration::from_millis(500);
 
-/// The reasons that the log shows for a connection that is [`Look::NeverAsked`] or
-/// [`Look::Stalled`].
+/// The reasons that the log shows for a connection that is [`ConnectionHealth::NeverAsked`] or
+/// [`ConnectionHealth::Stalled`].
 pub(crate) const NOT_ASKED: &str = "no request in time";
 pub(crate) const NOT_READ: &str = "an answer is not read";
 
 /// The timeouts of a connection.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Times {
+pub(crate) struct WaitLimits {
     /// The time until the first request head is complete.
     pub(crate) head: Duration,
     /// The time until the first request head is complete if there are more connections than
@@ -35,12 +35,12 @@ pub(crate) struct Times {
     pub(crate) stall: Duration,
 }
 
-impl Times {
+impl WaitLimits {
     /// Returns the timeouts for a server where `count` connections have buffers.
     pub(crate) fn among(self, count: usize) -> Self {
         match count <= CROWD {
             true => self,
-            false => Times {
+            false => WaitLimits {
                 head: self.head.min(self.head_in_crowd),
                 idle: self.idle.min(IDLE_IN_CROWD),
                 ..self
@@ -50,10 +50,10 @@ impl Times {
 }
 
 /// A guard that counts a connection which has received data, and therefore has buffers.
-pub(crate) struct Awake(Arc<State>);
+pub(crate) struct Awake(Arc<ServerState>);
 
 impl Awake {
-    pub(crate) fn new(state: &Arc<State>) -> Self {
+    pub(crate) fn new(state: &Arc<ServerState>) -> Self {
         state.awake.fetch_add(1, Relaxed);
         Awake(Arc::clone(state))
     }
@@ -88,7 +88,7 @@ pub(crate) struct Activity {
 
 /// The result of a check of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Look {
+pub(crate) enum ConnectionHealth {
     Fine,
     Idle,
     /// The first request head was not complete within its timeout.
@@ -120,23 +120,23 @@ impl Activity {
     }
 
     /// Checks whether the connection has exceeded one of its timeouts.
-    pub(crate) fn look(&self, times: Times) -> Look {
+    pub(crate) fn look(&self, times: WaitLimits) -> ConnectionHealth {
         let is_stalled = |since: &Instant| since.elapsed() >= times.stall;
         if self.untaken().values().any(is_stalled) {
-            return Look::Stalled;
+            return ConnectionHealth::Stalled;
         }
         if self.is_busy() || !self.wait(times).is_zero() {
-            return Look::Fine;
+            return ConnectionHealth::Fine;
         }
         match self.last.load(Relaxed) {
-            0 => Look::NeverAsked,
-            _ => Look::Idle,
+            0 => ConnectionHealth::NeverAsked,
+            _ => ConnectionHealth::Idle,
         }
     }
 
     /// Returns the time that is left before the connection exceeds a timeout. While a request is in
     /// flight, that is the whole timeout.
-    pub(crate) fn wait(&self, times: Times) -> Duration {
+    pub(crate) fn wait(&self, times: WaitLimits) -> Duration {
         if self.is_busy() {
             let first = self.untaken().values().min().copied();
             let stall = first.map(|since| times.stall.saturating_sub(since.elapsed()));
@@ -190,15 +190,15 @@ impl Drop for Active {
 
 /// Records since when the client has a piece of a response to take.
 #[derive(Debug)]
-pub(crate) struct Taking {
+pub(crate) struct ExpectedRead {
     activity: Arc<Activity>,
     number: u64,
 }
 
-impl Taking {
+impl ExpectedRead {
     /// Starts with the head of the response.
     pub(crate) fn new(activity: &Arc<Activity>) -> Self {
-        let taking = Taking {
+        let taking = ExpectedRead {
             activity: Arc::clone(activity),
             number: activity.bodies.fetch_add(1, Relaxed),
         };
@@ -217,7 +217,7 @@ impl Taking {
     }
 }
 
-impl Drop for Taking {
+impl Drop for ExpectedRead {
     fn drop(&mut self) {
         self.taken();
     }
@@ -227,14 +227,14 @@ impl Drop for Taking {
 mod tests {
     use super::*;
 
-    const TIMES: Times = Times {
+    const TIMES: WaitLimits = WaitLimits {
         head: Duration::from_secs(3600),
         head_in_crowd: Duration::from_secs(1),
         idle: Duration::from_secs(3600),
         stall: Duration::from_secs(3600),
     };
 
-    const NONE: Times = Times {
+    const NONE: WaitLimits = WaitLimits {
         head: Duration::ZERO,
         head_in_crowd: Duration::ZERO,
         idle: Duration::ZERO,
@@ -249,27 +249,27 @@ mod tests {
             begun: begun.expect("the machine runs for longer"),
             ..Activity::new()
         });
-        assert_eq!(activity.look(TIMES), Look::Fine);
-        assert_eq!(activity.look(NONE), Look::NeverAsked);
+        assert_eq!(activity.look(TIMES), ConnectionHealth::Fine);
+        assert_eq!(activity.look(NONE), ConnectionHealth::NeverAsked);
         let active = Active::new(&activity);
-        assert_eq!(activity.look(NONE), Look::Fine);
+        assert_eq!(activity.look(NONE), ConnectionHealth::Fine);
         drop(active);
-        assert_eq!(activity.look(TIMES), Look::Fine);
-        assert_eq!(activity.look(NONE), Look::Idle);
+        assert_eq!(activity.look(TIMES), ConnectionHealth::Fine);
+        assert_eq!(activity.look(NONE), ConnectionHealth::Idle);
     }
 
     #[test]
     fn an_answer_that_is_not_taken_ends_its_connection() {
         let activity = Arc::new(Activity::new());
         let _active = Active::new(&activity);
-        let taking = Taking::new(&activity);
-        assert_eq!(activity.look(TIMES), Look::Fine);
-        assert_eq!(activity.look(NONE), Look::Stalled);
+        let taking = ExpectedRead::new(&activity);
+        assert_eq!(activity.look(TIMES), ConnectionHealth::Fine);
+        assert_eq!(activity.look(NONE), ConnectionHealth::Stalled);
         taking.taken();
-        assert_eq!(activity.look(NONE), Look::Fine);
+        assert_eq!(activity.look(NONE), ConnectionHealth::Fine);
         taking.given();
         drop(taking);
-        assert_eq!(activity.look(NONE), Look::Fine);
+        assert_eq!(activity.look(NONE), ConnectionHealth::Fine);
     }
 
     #[test]

@@ -23,16 +23,16 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use pronto_io::budget::{Account, Budget};
+use pronto_io::budget::{MemoryAccount, RequestBudget};
 use pronto_io::pool::cores;
 
-use crate::config::Limits;
+use crate::config::ServerLimits;
 use crate::{Error, ErrorKind, Result};
 
-pub(crate) use connections::{Connected, Connection, Full, MADE_ROOM};
-pub(crate) use peer::{Peer, Wait};
+pub(crate) use connections::{AdmittedConnection, ConnectionGuard, ConnectionRefusal, MADE_ROOM};
+pub(crate) use peer::{PeerWait, RequestPeer};
 
-use connections::{Connections, Held};
+use connections::{ConnectionSlot, Connections};
 use slots::{Slots, Ticket};
 use turns::Turns;
 
@@ -79,7 +79,7 @@ impl std::fmt::Display for Network {
 
 /// The owner of slots: a user, or all clients without a user in one network.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Owner {
+pub(crate) enum SlotOwner {
     /// A user who manages the server.
     Administrator(Arc<str>),
     User(Arc<str>),
@@ -88,12 +88,12 @@ pub(crate) enum Owner {
 
 /// The share of the server that an owner uses, besides its slots.
 #[derive(Clone, Debug)]
-struct Share {
-    memory: Arc<Account>,
+struct OwnerShare {
+    memory: Arc<MemoryAccount>,
     turns: Arc<Turns>,
 }
 
-impl Share {
+impl OwnerShare {
     fn is_used(&self) -> bool {
         Arc::strong_count(&self.memory) > 1 || Arc::strong_count(&self.turns) > 1
     }
@@ -102,12 +102,12 @@ impl Share {
 /// The counts of connections, slots and invalid tokens of a server.
 #[derive(Debug)]
 pub(crate) struct Admission {
-    limits: Limits,
+    limits: ServerLimits,
     connections: Connections,
     slots: Slots,
-    owners: Mutex<HashMap<Owner, Share>>,
-    memory: Arc<Account>,
-    memory_of_strangers: Arc<Account>,
+    owners: Mutex<HashMap<SlotOwner, OwnerShare>>,
+    memory: Arc<MemoryAccount>,
+    memory_of_strangers: Arc<MemoryAccount>,
     turns_of_strangers: Arc<Turns>,
     failures: Mutex<HashMap<Network, Failures>>,
 }
@@ -119,11 +119,11 @@ struct Failures {
 }
 
 impl Admission {
-    pub(crate) fn new(limits: &Limits) -> Self {
+    pub(crate) fn new(limits: &ServerLimits) -> Self {
         Admission {
             slots: Slots::new(limits),
-            memory: Arc::new(Account::new("all clients", limits.memory_bytes)),
-            memory_of_strangers: Arc::new(Account::new(
+            memory: Arc::new(MemoryAccount::new("all clients", limits.memory_bytes)),
+            memory_of_strangers: Arc::new(MemoryAccount::new(
                 "clients without a user",
                 limits.memory_bytes - limits.memory_bytes / FOR_USERS as u64,
             )),
@@ -137,7 +137,7 @@ impl Admission {
 
     /// Admits a connection, which counts until the returned guard is dropped. Another connection
     /// may be closed to make room.
-    pub(crate) fn connect(&self, address: IpAddr) -> Result<Connected, Full> {
+    pub(crate) fn connect(&self, address: IpAddr) -> Result<ConnectionGuard, ConnectionRefusal> {
         self.connections.enter(address)
     }
 
@@ -152,20 +152,20 @@ impl Admission {
     /// Fails if the queue is full, the wait exceeds its timeout, or the connection has ended.
     pub(crate) async fn slot(
         &self,
-        owner: &Owner,
-        connection: Option<&Arc<Connection>>,
-    ) -> Result<Slot> {
+        owner: &SlotOwner,
+        connection: Option<&Arc<AdmittedConnection>>,
+    ) -> Result<RequestSlot> {
         if let Some(connection) = connection {
             connection.belongs_to(owner);
         }
         let share = self.of_owner(owner);
         let turns = match owner {
-            Owner::Network(_) => Arc::clone(&self.turns_of_strangers),
-            Owner::User(_) | Owner::Administrator(_) => share.turns,
+            SlotOwner::Network(_) => Arc::clone(&self.turns_of_strangers),
+            SlotOwner::User(_) | SlotOwner::Administrator(_) => share.turns,
         };
         let (ticket, peer) = self.slots.take(owner, turns, self.limits.wait).await?;
-        let held = connection.map(Connection::hold).transpose()?;
-        Ok(Slot {
+        let held = connection.map(AdmittedConnection::hold).transpose()?;
+        Ok(RequestSlot {
             peer,
             _ticket: ticket,
             _held: held,
@@ -173,16 +173,16 @@ impl Admission {
     }
 
     /// Returns the memory budget for a request of the owner.
-    pub(crate) fn budget(&self, owner: &Owner) -> Budget {
+    pub(crate) fn budget(&self, owner: &SlotOwner) -> RequestBudget {
         let mut accounts = vec![self.of_owner(owner).memory];
-        if let Owner::Network(_) = owner {
+        if let SlotOwner::Network(_) = owner {
             accounts.push(Arc::clone(&self.memory_of_strangers));
         }
         accounts.push(Arc::clone(&self.memory));
-        Budget::new(accounts)
+        RequestBudget::new(accounts)
     }
 
-    fn of_owner(&self, owner: &Owner) -> Share {
+    fn of_owner(&self, owner: &SlotOwner) -> OwnerShare {
         let mut owners = locked(&self.owners);
         if let Some(found) = owners.get(owner) {
             return found.clone();
@@ -192,11 +192,14 @@ impl Admission {
             owners.retain(|_, share| share.is_used());
         }
         let name = match owner {
-            Owner::Administrator(_) | Owner::User(_) => "this user",
-            Owner::Network(_) => "this address",
+            SlotOwner::Administrator(_) | SlotOwner::User(_) => "this user",
+            SlotOwner::Network(_) => "this address",
         };
-        let share = Share {
-            memory: Arc::new(Account::new(name, self.limits.memory_bytes.div_ceil(2))),
+        let share = OwnerShare {
+            memory: Arc::new(MemoryAccount::new(
+                name,
+                self.limits.memory_bytes.div_ceil(2),
+            )),
             turns: Arc::new(Turns::new(cores())),
         };
         owners.insert(owner.clone(), share.clone());
@@ -247,20 +250,20 @@ impl Admission {
 
 /// The right of one request to be served. Dropping the slot releases it.
 #[derive(Debug)]
-pub(crate) struct Slot {
-    peer: Arc<Peer>,
+pub(crate) struct RequestSlot {
+    peer: Arc<RequestPeer>,
     _ticket: Ticket,
-    _held: Option<Held>,
+    _held: Option<ConnectionSlot>,
 }
 
-impl Slot {
+impl RequestSlot {
     /// Returns the peer of the request, which loses the slot if it lets the server wait.
-    pub(crate) fn peer(&self) -> &Arc<Peer> {
+    pub(crate) fn peer(&self) -> &Arc<RequestPeer> {
         &self.peer
     }
 }
 
-impl Drop for Slot {
+impl Drop for RequestSlot {
     fn drop(&mut self) {
         self.peer.end_work();
     }

@@ -8,7 +8,7 @@ pub(crate) const LONGEST_BYTES: usize = 4096;
 
 /// The credentials from the header of a request.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Credentials {
+pub struct ClientCredentials {
     /// The name of the user, if the header contains a name.
     pub user: Option<String>,
     /// The token, as sent.
@@ -16,7 +16,7 @@ pub struct Credentials {
 }
 
 /// Parses the value of the header. Returns `None` if the value is malformed or has another scheme.
-pub fn parse(value: &[u8]) -> Option<Credentials> {
+pub fn parse(value: &[u8]) -> Option<ClientCredentials> {
     if value.len() > LONGEST_BYTES {
         return None;
     }
@@ -26,7 +26,7 @@ pub fn parse(value: &[u8]) -> Option<Credentials> {
         let is_token = |byte: &u8| byte.is_ascii_graphic();
         let token = rest.to_vec();
         return (!token.is_empty() && token.iter().all(is_token))
-            .then_some(Credentials { user: None, token });
+            .then_some(ClientCredentials { user: None, token });
     }
     if !scheme.eq_ignore_ascii_case(b"basic") {
         return None;
@@ -37,7 +37,7 @@ pub fn parse(value: &[u8]) -> Option<Credentials> {
     if user.chars().any(char::is_control) {
         return None;
     }
-    Some(Credentials {
+    Some(ClientCredentials {
         user: (!user.is_empty()).then_some(user),
         token: token.to_vec(),
     })

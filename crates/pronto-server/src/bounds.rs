@@ -9,7 +9,7 @@ use pronto_wire::archive::MOST_ARGUMENTS;
 use pronto_wire::pktline::MAX_LINE;
 use pronto_wire::receive::MOST_OPTION_BYTES;
 
-use pronto_netsync::frame::{MAX_FRAME_BYTES, MAX_PASSED_OVER_BYTES};
+use pronto_netsync::frame::{MAX_FRAME_BYTES, MAX_SKIPPED_BYTES};
 use pronto_netsync::message::{
     MAX_GLOBS, MAX_HELD, MAX_IDENTITY_BYTES, MAX_NAME_BYTES, MAX_TEXT_BYTES, MAX_VERSIONS,
 };
@@ -21,12 +21,12 @@ use pronto_peer::server::{
 };
 
 use crate::admission::{FOR_ADMINISTRATORS, FOR_USERS, GRACE};
-use crate::config::{Limits, Netsync};
+use crate::config::{NetsyncConfig, ServerLimits};
 use crate::service::native;
 use crate::{authorization, command, connection, daemon, http, names, ssh, users, work};
 
 /// A row: an input, its bound, and the setting that changes the bound.
-struct Row {
+struct BoundRow {
     input: &'static str,
     bound: String,
     setting: &'static str,
@@ -35,7 +35,7 @@ struct Row {
     cost: Option<(u64, u64)>,
 }
 
-impl Row {
+impl BoundRow {
     /// Sets the cost of the input for one request. The rows `inputs` of the attack suite measure
     /// this cost.
     fn costs(mut self, mebibytes: u64, seconds: u64) -> Self {
@@ -44,8 +44,8 @@ impl Row {
     }
 }
 
-fn row(input: &'static str, bound: impl Display, setting: &'static str) -> Row {
-    Row {
+fn row(input: &'static str, bound: impl Display, setting: &'static str) -> BoundRow {
+    BoundRow {
         input,
         bound: bound.to_string(),
         setting,
@@ -57,10 +57,10 @@ fn bytes(count: impl Display) -> String {
     format!("{count} bytes")
 }
 
-fn rows() -> Vec<Row> {
-    let limits = Limits::default();
+fn rows() -> Vec<BoundRow> {
+    let limits = ServerLimits::default();
     // The pattern names each field, so that a new limit needs a row here.
-    let Limits {
+    let ServerLimits {
         connections: _,
         connections_per_address: _,
         requests: _,
@@ -99,7 +99,7 @@ fn parts(part: usize) -> String {
 }
 
 /// Returns the rows about connections, slots and queue entries.
-fn places(limits: &Limits) -> Vec<Row> {
+fn places(limits: &ServerLimits) -> Vec<BoundRow> {
     vec![
         row("connections", limits.connections, "`connections`"),
         row(
@@ -165,7 +165,7 @@ fn places(limits: &Limits) -> Vec<Row> {
 }
 
 /// Returns the rows about the memory and the heads of requests.
-fn requests(limits: &Limits) -> Vec<Row> {
+fn requests(limits: &ServerLimits) -> Vec<BoundRow> {
     vec![
         row(
             "memory for arguments, commands and certificates of all requests",
@@ -232,7 +232,7 @@ fn requests(limits: &Limits) -> Vec<Row> {
 }
 
 /// Returns the rows about the parts of requests, and about users.
-fn contents(limits: &Limits) -> Vec<Row> {
+fn contents(limits: &ServerLimits) -> Vec<BoundRow> {
     vec![
         row("packet", bytes(MAX_LINE), ""),
         row("prefixes of `ls-refs`", bytes(MOST_PREFIX_BYTES), "").costs(32, 5),
@@ -276,12 +276,12 @@ fn contents(limits: &Limits) -> Vec<Row> {
 }
 
 /// Returns the rows about the frames of netsync and their content.
-fn sessions() -> Vec<Row> {
+fn sessions() -> Vec<BoundRow> {
     let differences = reconcile::Options::default();
     vec![
         row(
             "memory of all sessions of netsync",
-            bytes(Netsync::default().memory_bytes),
+            bytes(NetsyncConfig::default().memory_bytes),
             "`memory_bytes` of `[netsync]`",
         ),
         row("greeting of netsync", bytes(GREETING_BYTES), ""),
@@ -296,7 +296,7 @@ fn sessions() -> Vec<Row> {
         row("frame of netsync", bytes(MAX_FRAME_BYTES), ""),
         row(
             "frames of unknown types of a session",
-            bytes(MAX_PASSED_OVER_BYTES),
+            bytes(MAX_SKIPPED_BYTES),
             "",
         ),
         row("text of an error of a peer", bytes(MAX_TEXT_BYTES), ""),
@@ -343,7 +343,7 @@ fn the_document_has_the_bounds_that_hold() {
         "| input | bound | setting | memory of a request | its processor time |\n|---|---|---|---|---|\n"
             .to_owned();
     for row in rows() {
-        let Row {
+        let BoundRow {
             input,
             bound,
             setting,

@@ -17,8 +17,8 @@ use hyper::body::{Body, Bytes, Frame, Incoming};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
-use crate::admission::{Peer, Wait};
-use crate::config::Limits;
+use crate::admission::{PeerWait, RequestPeer};
+use crate::config::ServerLimits;
 use crate::{Error, ErrorKind, Result};
 
 /// The size in bytes of the pieces of a response.
@@ -32,25 +32,25 @@ const LEAST_BYTES: u64 = 16 * 1024;
 
 /// The timeouts of a client.
 #[derive(Clone, Debug)]
-pub(crate) struct Patience {
+pub(crate) struct ClientPatience {
     /// The time in which at least [`LEAST_BYTES`] must move.
     pub(crate) stall: Duration,
     /// The deadline of the whole request.
     pub(crate) end: Instant,
     /// The client as the holder of a slot. The client loses the slot if other requests wait for the slot
     /// while the server waits for the client.
-    pub(crate) peer: Arc<Peer>,
+    pub(crate) peer: Arc<RequestPeer>,
 }
 
-impl Patience {
+impl ClientPatience {
     /// Returns the timeouts, from now on, for the client of a request without a slot.
-    pub(crate) fn from_now(limits: &Limits) -> Self {
-        Patience::of(limits, &Arc::default())
+    pub(crate) fn from_now(limits: &ServerLimits) -> Self {
+        ClientPatience::of(limits, &Arc::default())
     }
 
     /// Returns the timeouts, from now on, for the client of a request.
-    pub(crate) fn of(limits: &Limits, peer: &Arc<Peer>) -> Self {
-        Patience {
+    pub(crate) fn of(limits: &ServerLimits, peer: &Arc<RequestPeer>) -> Self {
+        ClientPatience {
             stall: limits.stall,
             end: Instant::now() + limits.request,
             peer: Arc::clone(peer),
@@ -66,15 +66,15 @@ pub(crate) fn patience_per_piece(stall: Duration) -> Duration {
 
 /// The progress of one direction, measured by the time for which the server waits for the client.
 #[derive(Debug)]
-pub(crate) struct Pace {
-    patience: Patience,
+pub(crate) struct ClientPace {
+    patience: ClientPatience,
     waited: Duration,
     moved_bytes: u64,
 }
 
-impl Pace {
-    pub(crate) fn new(patience: Patience) -> Self {
-        Pace {
+impl ClientPace {
+    pub(crate) fn new(patience: ClientPatience) -> Self {
+        ClientPace {
             patience,
             waited: Duration::ZERO,
             moved_bytes: 0,
@@ -97,12 +97,12 @@ impl Pace {
     }
 
     /// Records that the server starts to wait for the client in this direction.
-    pub(crate) fn begin(&self) -> Wait {
+    pub(crate) fn begin(&self) -> PeerWait {
         self.patience.peer.wait(self.waited)
     }
 
     /// Records that a wait for the client has ended.
-    pub(crate) fn waited(&mut self, wait: Wait) {
+    pub(crate) fn waited(&mut self, wait: PeerWait) {
         self.waited += wait.end();
     }
 
@@ -144,12 +144,12 @@ pub(crate) fn too_slow() -> io::Error {
 
 /// The number of bytes of a request and of its response.
 #[derive(Debug, Default)]
-pub(crate) struct Counters {
+pub(crate) struct TransferCounters {
     received: AtomicU64,
     sent: AtomicU64,
 }
 
-impl Counters {
+impl TransferCounters {
     pub(crate) fn received(&self) -> u64 {
         self.received.load(Relaxed)
     }
@@ -168,12 +168,12 @@ impl Counters {
 }
 
 /// A source of the pieces of a request, as they are received.
-pub(crate) trait Source: Send {
+pub(crate) trait RequestBody: Send {
     /// Returns the next piece, or `None` at the end.
     fn next(&mut self) -> impl Future<Output = Option<io::Result<Bytes>>> + Send;
 }
 
-impl Source for Incoming {
+impl RequestBody for Incoming {
     async fn next(&mut self) -> Option<io::Result<Bytes>> {
         loop {
             match self.frame().await? {
@@ -194,17 +194,21 @@ pub(crate) struct PieceReader<S> {
     source: S,
     rest: Bytes,
     runtime: Handle,
-    pace: Pace,
-    counters: Arc<Counters>,
+    pace: ClientPace,
+    counters: Arc<TransferCounters>,
 }
 
-impl<S: Source> PieceReader<S> {
-    pub(crate) fn new(source: S, patience: Patience, counters: Arc<Counters>) -> Self {
+impl<S: RequestBody> PieceReader<S> {
+    pub(crate) fn new(
+        source: S,
+        patience: ClientPatience,
+        counters: Arc<TransferCounters>,
+    ) -> Self {
         PieceReader {
             source,
             rest: Bytes::new(),
             runtime: Handle::current(),
-            pace: Pace::new(patience),
+            pace: ClientPace::new(patience),
             counters,
         }
     }
@@ -215,7 +219,7 @@ impl<S: Source> PieceReader<S> {
     }
 }
 
-impl<S: Source> Read for PieceReader<S> {
+impl<S: RequestBody> Read for PieceReader<S> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.rest.is_empty() {
             let source = &mut self.source;
@@ -282,7 +286,7 @@ pub(crate) struct PieceWriter {
     gathered: Vec<u8>,
     outcome: Arc<OnceLock<Outcome>>,
     runtime: Handle,
-    pace: Pace,
+    pace: ClientPace,
     /// The signal that the first byte is sent, which decides the HTTP status.
     first: Option<tokio::sync::oneshot::Sender<()>>,
 }
@@ -298,18 +302,18 @@ enum Outcome {
 
 /// The reading end of the response that a [`PieceWriter`] writes.
 #[derive(Debug)]
-pub(crate) struct Pieces {
+pub(crate) struct ResponsePieces {
     receiver: mpsc::Receiver<Bytes>,
     outcome: Arc<OnceLock<Outcome>>,
     /// Whether the end of the response was reached.
     is_at_end: bool,
 }
 
-impl Pieces {
+impl ResponsePieces {
     /// Returns the error that the protocol has reported to the client, after the end is reached.
-    pub(crate) fn told(&self) -> Option<&str> {
+    pub(crate) fn client_message(&self) -> Option<&str> {
         match self.outcome.get() {
-            Some(Outcome::Whole(told)) => told.as_deref(),
+            Some(Outcome::Whole(client_message)) => client_message.as_deref(),
             _ => None,
         }
     }
@@ -335,13 +339,13 @@ impl Pieces {
 /// The two ends of a response between a service and its client.
 pub(crate) struct Pipe {
     pub(crate) writer: PieceWriter,
-    pub(crate) pieces: Pieces,
+    pub(crate) pieces: ResponsePieces,
     /// Completes when the first byte is written. Fails if the writer is dropped before.
     pub(crate) first: tokio::sync::oneshot::Receiver<()>,
 }
 
 /// Creates a pipe for a response.
-pub(crate) fn pipe(patience: Patience) -> Pipe {
+pub(crate) fn pipe(patience: ClientPatience) -> Pipe {
     let (sender, receiver) = mpsc::channel(PIECES);
     let (notifier, first) = tokio::sync::oneshot::channel();
     let outcome = Arc::new(OnceLock::new());
@@ -351,10 +355,10 @@ pub(crate) fn pipe(patience: Patience) -> Pipe {
             gathered: Vec::new(),
             outcome: Arc::clone(&outcome),
             runtime: Handle::current(),
-            pace: Pace::new(patience),
+            pace: ClientPace::new(patience),
             first: Some(notifier),
         },
-        pieces: Pieces {
+        pieces: ResponsePieces {
             receiver,
             outcome,
             is_at_end: false,
@@ -369,9 +373,9 @@ impl PieceWriter {
         self.first.is_some()
     }
 
-    /// Ends the response. `told` is the error that the protocol has reported to the client.
-    pub(crate) fn finish(self, told: Option<String>) {
-        let _ = self.outcome.set(Outcome::Whole(told));
+    /// Ends the response. `client_message` is the error that the protocol has reported to the client.
+    pub(crate) fn finish(self, client_message: Option<String>) {
+        let _ = self.outcome.set(Outcome::Whole(client_message));
     }
 
     /// Aborts the response, so that the client does not accept it as complete.
@@ -440,7 +444,7 @@ impl Write for PieceWriter {
     }
 }
 
-impl Body for Pieces {
+impl Body for ResponsePieces {
     type Data = Bytes;
     type Error = io::Error;
 
@@ -469,8 +473,8 @@ impl Body for Pieces {
 mod tests {
     use super::*;
 
-    fn patience() -> Patience {
-        Patience {
+    fn patience() -> ClientPatience {
+        ClientPatience {
             stall: Duration::from_millis(100),
             end: Instant::now() + Duration::from_secs(10),
             peer: Arc::default(),

@@ -8,7 +8,7 @@ use pronto::upload_pack::{
     self, BundleSource, ListingCache as _, PackedBundle, may_have_packed_bundle,
 };
 use pronto_io::interrupt::Interrupt;
-use pronto_io::view::{Access, View};
+use pronto_io::view::{FileView, ViewAccess};
 use pronto_io::watch::Watch;
 
 use crate::listings::Listings;
@@ -35,7 +35,7 @@ pub struct OpenedBundle {
     /// The bundle header, which precedes the pack.
     pub header: Arc<[u8]>,
     /// The pack. It stays readable if the repository removes the pack file.
-    pub pack: View,
+    pub pack: FileView,
 }
 
 impl Bundles {
@@ -97,7 +97,7 @@ impl Bundles {
             return Ok(None);
         };
         // Maintenance may have removed the pack.
-        let Ok(pack) = View::open(&bundle.pack, Access::Positional) else {
+        let Ok(pack) = FileView::open(&bundle.pack, ViewAccess::Positional) else {
             return Ok(None);
         };
         Ok(Some(OpenedBundle {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rustix::fs::{Access, access};
 
-use crate::config::Cache;
+use crate::config::CacheConfig;
 use crate::{Error, ErrorKind, Result};
 
 /// The advice for a directory that cannot be used.
@@ -20,7 +20,7 @@ const STICKY: u32 = 0o1000;
 ///
 /// # Errors
 /// Fails with [`ErrorKind::Config`] if one of these conditions does not hold.
-pub(crate) fn check(cache: &Cache) -> Result<()> {
+pub(crate) fn check(cache: &CacheConfig) -> Result<()> {
     if cache.bytes == 0 {
         return Ok(());
     }
@@ -42,7 +42,7 @@ pub(crate) fn check(cache: &Cache) -> Result<()> {
 ///
 /// # Errors
 /// Fails for the same reasons as [`check`].
-pub(crate) fn prepare(cache: &Cache) -> Result<()> {
+pub(crate) fn prepare(cache: &CacheConfig) -> Result<()> {
     if cache.bytes == 0 {
         return Ok(());
     }
@@ -97,10 +97,10 @@ mod tests {
     #[test]
     fn a_directory_is_checked_without_a_trace_and_made_once() {
         let folder = tempfile::tempdir().expect("a directory");
-        let cache = |name: &str, bytes| Cache {
+        let cache = |name: &str, bytes| CacheConfig {
             directory: folder.path().join(name),
             bytes,
-            ..Cache::default()
+            ..CacheConfig::default()
         };
         let new = cache("new", 1);
         check(&new).expect("it can be made");

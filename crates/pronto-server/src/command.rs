@@ -3,7 +3,7 @@
 use bstr::ByteSlice as _;
 
 use crate::names::RepositoryName;
-use crate::route::{Service, Target};
+use crate::route::{RequestTarget, RequestedService};
 use crate::{Error, ErrorKind, Result};
 
 /// The largest length of a command in bytes.
@@ -20,7 +20,7 @@ const SPECIAL: &[u8] = b"$`&|;<>()*?[]{}#!\n\r\0";
 /// - [`ErrorKind::Malformed`] if the command is too long or malformed.
 /// - [`ErrorKind::Unsupported`] for any other command.
 /// - [`ErrorKind::InvalidName`] if the name of the repository is not allowed.
-pub fn parse(command: &[u8]) -> Result<Target> {
+pub fn parse(command: &[u8]) -> Result<RequestTarget> {
     let malformed = |message: &str| Err(Error::new(ErrorKind::Malformed, message));
     if command.len() > LONGEST_BYTES {
         return malformed("the command is too long");
@@ -34,7 +34,7 @@ pub fn parse(command: &[u8]) -> Result<Target> {
         [service, arguments @ ..] => (service.to_str_lossy().into_owned(), arguments),
         [] => return malformed("there is no command: this server has no shell"),
     };
-    let Some(service) = Service::named(&service) else {
+    let Some(service) = RequestedService::named(&service) else {
         let message = "this server knows the commands git-upload-pack, git-receive-pack and \
                        git-upload-archive only";
         return Err(Error::new(ErrorKind::Unsupported, message));
@@ -47,7 +47,7 @@ pub fn parse(command: &[u8]) -> Result<Target> {
     };
     let path = path.strip_prefix('/').unwrap_or(path);
     let name = RepositoryName::parse(path.strip_suffix('/').unwrap_or(path))?;
-    Ok(Target { service, name })
+    Ok(RequestTarget { service, name })
 }
 
 /// Splits a command into words, and removes their quotes. Returns `None` if a quote is not closed,
@@ -97,19 +97,27 @@ mod tests {
         for (command, service, name) in [
             (
                 "git-upload-pack '/team/a.git'",
-                Service::UploadPack,
+                RequestedService::UploadPack,
                 "team/a",
             ),
-            ("git-receive-pack 'team/a'", Service::ReceivePack, "team/a"),
-            ("git upload-pack '/a/'", Service::UploadPack, "a"),
-            ("git-upload-pack a", Service::UploadPack, "a"),
-            ("git-upload-pack \"a b\"", Service::UploadPack, "a b"),
+            (
+                "git-receive-pack 'team/a'",
+                RequestedService::ReceivePack,
+                "team/a",
+            ),
+            ("git upload-pack '/a/'", RequestedService::UploadPack, "a"),
+            ("git-upload-pack a", RequestedService::UploadPack, "a"),
+            (
+                "git-upload-pack \"a b\"",
+                RequestedService::UploadPack,
+                "a b",
+            ),
             (
                 "git-upload-pack 'it'\\''s'\\!''",
-                Service::UploadPack,
+                RequestedService::UploadPack,
                 "it's!",
             ),
-            ("  git-upload-pack\t'a' ", Service::UploadPack, "a"),
+            ("  git-upload-pack\t'a' ", RequestedService::UploadPack, "a"),
         ] {
             let found = parse(command.as_bytes()).expect(command);
             assert_eq!(found.service, service, "{command}");

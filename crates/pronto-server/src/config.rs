@@ -9,12 +9,12 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::access::{Access, Grant, Role};
+use crate::access::{AccessRole, AccessRules, Grant};
 use crate::certificate::CertificateNames;
 use crate::quota::Quota;
 use crate::{Error, ErrorKind, Result};
 
-pub use store::{Secret, StoreConfig, StoreRole};
+pub use store::{SecretText, StoreConfig, StoreRole};
 
 /// The text of a configuration file with all defaults and comments, as `--print-config` prints it.
 pub const DEFAULT_TEXT: &str = include_str!("config/default.toml");
@@ -25,7 +25,7 @@ const LARGEST_BYTES: u64 = 16 << 20;
 /// The configuration of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Config {
+pub struct ServerConfig {
     /// The directory of repositories, or a single repository (`root`).
     pub root: PathBuf,
     /// The file of users (`users`).
@@ -51,17 +51,17 @@ pub struct Config {
     /// The repositories that accept pushes over `git://` (`push` of `[daemon]`).
     pub daemon_push: DaemonPush,
     /// The settings of SSH (`[ssh]`).
-    pub ssh: Ssh,
+    pub ssh: SshConfig,
     /// The settings of netsync (`[netsync]`).
-    pub netsync: Netsync,
+    pub netsync: NetsyncConfig,
     /// The grants and rules (`[[grant]]`, `[[rule]]`).
-    pub access: Access,
+    pub access: AccessRules,
     /// The users of client certificates (`[[certificate]]`).
     pub certificates: Vec<CertificateUser>,
     /// The limits (`[limits]`).
-    pub limits: Limits,
+    pub limits: ServerLimits,
     /// The cache of packs and ref advertisements (`[cache]`).
-    pub cache: Cache,
+    pub cache: CacheConfig,
     /// The bundles from which clones start (`[clone]`).
     pub clone: CloneConfig,
     /// The limits on the content and on the number of repositories (`[[quota]]`).
@@ -85,7 +85,7 @@ pub enum DaemonPush {
 
 /// The settings of SSH (`[ssh]`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ssh {
+pub struct SshConfig {
     /// The addresses of the sockets (`listen`).
     pub listen: Vec<SocketAddr>,
     /// The file of the private host key (`host_key`), which is created if it does not exist. With `None`, the
@@ -95,7 +95,7 @@ pub struct Ssh {
 
 /// The settings of netsync (`[netsync]`).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Netsync {
+pub struct NetsyncConfig {
     /// The addresses of the sockets (`listen`).
     pub listen: Vec<SocketAddr>,
     /// The file of the private key (`key`), which is created if it does not exist. With `None`, the server
@@ -105,9 +105,9 @@ pub struct Netsync {
     pub memory_bytes: u64,
 }
 
-impl Default for Netsync {
+impl Default for NetsyncConfig {
     fn default() -> Self {
-        Netsync {
+        NetsyncConfig {
             listen: Vec::new(),
             key: None,
             memory_bytes: 1 << 30,
@@ -152,7 +152,7 @@ pub struct CertificateUser {
 
 /// The cache of packs and ref advertisements, which equal requests share (`[cache]`).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cache {
+pub struct CacheConfig {
     /// The directory of the cached packs (`directory`), which are files without a name.
     pub directory: PathBuf,
     /// The limit in bytes of all cached packs (`bytes`). Zero disables the cache of packs.
@@ -161,9 +161,9 @@ pub struct Cache {
     pub listing_bytes: usize,
 }
 
-impl Default for Cache {
+impl Default for CacheConfig {
     fn default() -> Self {
-        Cache {
+        CacheConfig {
             directory: PathBuf::from("/var/tmp"),
             bytes: 1 << 30,
             listing_bytes: 64 << 20,
@@ -191,7 +191,7 @@ impl Default for CloneConfig {
 
 /// The limits of the server (`[limits]`).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct ServerLimits {
     /// The largest number of connections (`connections`).
     pub connections: usize,
     /// The largest number of connections from one address (`connections_per_address`).
@@ -230,13 +230,13 @@ pub struct Limits {
     pub failures_per_minute: u32,
 }
 
-impl Default for Limits {
+impl Default for ServerLimits {
     fn default() -> Self {
-        file::Limits::default().resolved()
+        file::LimitsSection::default().resolved()
     }
 }
 
-impl Config {
+impl ServerConfig {
     /// Returns the name of the user that is configured for a client certificate. The fingerprint takes
     /// precedence over the common name of the subject. The user may not exist.
     pub fn certificate_user(&self, certificate: &CertificateNames) -> Option<&str> {
@@ -257,7 +257,7 @@ impl Config {
     /// over HTTP at a free port of this machine.
     pub fn without_file(root: PathBuf) -> Self {
         let users = root.join(file::USERS);
-        Config {
+        ServerConfig {
             root,
             users,
             create_on_push: false,
@@ -269,18 +269,18 @@ impl Config {
             metrics: MetricsReaders::default(),
             daemon: Vec::new(),
             daemon_push: DaemonPush::default(),
-            ssh: Ssh::default(),
-            netsync: Netsync::default(),
-            access: Access {
+            ssh: SshConfig::default(),
+            netsync: NetsyncConfig::default(),
+            access: AccessRules {
                 grants: vec![everyone_reads()],
                 rules: Vec::new(),
             },
             certificates: Vec::new(),
             quotas: Vec::new(),
-            cache: Cache::default(),
+            cache: CacheConfig::default(),
             clone: CloneConfig::default(),
             store: None,
-            limits: Limits::default(),
+            limits: ServerLimits::default(),
         }
     }
 
@@ -295,7 +295,7 @@ impl Config {
             let message = format!("cannot read '{}': {reason}", path.display());
             Error::new(ErrorKind::Config, message)
         };
-        let links = pronto_io::untrusted::Links::Follow;
+        let links = pronto_io::untrusted::SymlinkPolicy::Follow;
         let bytes = pronto_io::untrusted::read(path, links, LARGEST_BYTES).map_err(cannot)?;
         let text = String::from_utf8(bytes).map_err(|error| {
             let read = error.as_bytes().get(..error.utf8_error().valid_up_to());
@@ -334,7 +334,7 @@ fn everyone_reads() -> Grant {
     Grant {
         repository: crate::access::EVERY_REPOSITORY.to_owned(),
         users: vec![crate::access::ANONYMOUS.to_owned()],
-        role: Role::Read,
+        role: AccessRole::Read,
     }
 }
 
@@ -342,8 +342,8 @@ fn everyone_reads() -> Grant {
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Result<Config> {
-        Config::parse(text, Path::new("x.toml"), Path::new("/srv"))
+    fn parse(text: &str) -> Result<ServerConfig> {
+        ServerConfig::parse(text, Path::new("x.toml"), Path::new("/srv"))
     }
 
     #[test]

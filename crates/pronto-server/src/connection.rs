@@ -13,12 +13,14 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 
-use crate::activity::{Active, Activity, Awake, Look, NOT_ASKED, NOT_READ, Taking, Times};
-use crate::admission::{Connection, Full};
+use crate::activity::{
+    Active, Activity, Awake, ConnectionHealth, ExpectedRead, NOT_ASKED, NOT_READ, WaitLimits,
+};
+use crate::admission::{AdmittedConnection, ConnectionRefusal};
 use crate::bridge::patience_per_piece;
 use crate::certificate::CertificateNames;
 use crate::http::{ReplyBody, STREAM_WINDOW_BYTES, answer};
-use crate::state::{Client, State};
+use crate::state::{RequestClient, ServerState};
 
 /// The time in which a client can notice that its idle connection ends.
 const GRACE: Duration = Duration::from_secs(1);
@@ -40,7 +42,7 @@ const CONNECTION_WINDOW_BYTES: u32 = 1024 * 1024;
 
 /// The phase of the server, which decides about the requests of connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Phase {
+pub(crate) enum ServerPhase {
     /// The server accepts requests.
     Serving,
     /// Requests in flight finish, and no other requests are accepted.
@@ -53,15 +55,15 @@ pub(crate) enum Phase {
 #[derive(Clone)]
 pub(crate) struct Accepted {
     pub(crate) address: SocketAddr,
-    pub(crate) connection: Arc<Connection>,
+    pub(crate) connection: Arc<AdmittedConnection>,
 }
 
 /// Serves a connection until it ends, or until its requests are finished when the server drains.
 pub(crate) async fn serve(
-    state: Arc<State>,
+    state: Arc<ServerState>,
     socket: TcpStream,
     client: Accepted,
-    drain: watch::Receiver<Phase>,
+    drain: watch::Receiver<ServerPhase>,
 ) {
     let Accepted {
         address,
@@ -78,7 +80,7 @@ pub(crate) async fn serve(
     }
     let (head, idle, head_bytes) = (limits.head, limits.idle, limits.head_bytes);
     let tls = setup.tls.clone();
-    let times = Times {
+    let times = WaitLimits {
         head,
         head_in_crowd: HEAD_IN_CROWD,
         idle,
@@ -87,14 +89,14 @@ pub(crate) async fn serve(
     match tls {
         None => {
             let to = socket.local_addr().ok();
-            let client = Client {
+            let client = RequestClient {
                 address,
                 certificate: None,
                 is_local: to.is_some_and(|to| to.ip().to_canonical().is_loopback()),
                 connection,
             };
             drop(setup);
-            let exchange = Exchange::new(state, client, times);
+            let exchange = ConnectionExchange::new(state, client, times);
             // The future is boxed, so that a connection that has sent nothing does not use memory
             // for it.
             Box::pin(exchange.run(socket, head_bytes, drain)).await;
@@ -107,7 +109,7 @@ pub(crate) async fn serve(
             };
             let certificates = stream.get_ref().1.peer_certificates();
             let certificate = certificates.and_then(<[_]>::first);
-            let client = Client {
+            let client = RequestClient {
                 address,
                 certificate: certificate
                     .map(|certificate| Arc::new(CertificateNames::of(certificate))),
@@ -115,7 +117,7 @@ pub(crate) async fn serve(
                 connection,
             };
             drop(setup);
-            let exchange = Exchange::new(state, client, times);
+            let exchange = ConnectionExchange::new(state, client, times);
             Box::pin(exchange.run(stream, head_bytes, drain)).await;
         }
     }
@@ -124,22 +126,27 @@ pub(crate) async fn serve(
 /// Waits for the future. Returns early if the server drains.
 pub(crate) async fn until<T>(
     future: impl Future<Output = T>,
-    drain: &watch::Receiver<Phase>,
+    drain: &watch::Receiver<ServerPhase>,
 ) -> Option<T> {
     let mut drain = drain.clone();
     tokio::select! {
         result = future => Some(result),
-        _ = drain.wait_for(|phase| *phase != Phase::Serving) => None,
+        _ = drain.wait_for(|phase| *phase != ServerPhase::Serving) => None,
     }
 }
 
 /// Refuses a connection for which the server has no room. A client of TLS would not understand the
 /// response.
-pub(crate) async fn refuse(state: Arc<State>, socket: TcpStream, address: SocketAddr, full: Full) {
+pub(crate) async fn refuse(
+    state: Arc<ServerState>,
+    socket: TcpStream,
+    address: SocketAddr,
+    full: ConnectionRefusal,
+) {
     let (reason, retry) = (full.reason(), 5);
     let status = match full {
-        Full::Server => "503 Service Unavailable",
-        Full::Address => "429 Too Many Requests",
+        ConnectionRefusal::Server => "503 Service Unavailable",
+        ConnectionRefusal::Address => "429 Too Many Requests",
     };
     state.refused(address, reason);
     if state.setup().tls.is_some() {
@@ -165,17 +172,17 @@ pub(crate) async fn end_with(mut socket: TcpStream, bytes: &[u8]) -> bool {
 }
 
 /// The requests of a connection.
-struct Exchange {
-    state: Arc<State>,
-    client: Client,
-    times: Times,
+struct ConnectionExchange {
+    state: Arc<ServerState>,
+    client: RequestClient,
+    times: WaitLimits,
     activity: Arc<Activity>,
 }
 
 /// A response body that keeps its connection active while the client takes the body.
 struct ActiveBody {
     body: ReplyBody,
-    taking: Taking,
+    taking: ExpectedRead,
     _active: Active,
 }
 
@@ -205,9 +212,9 @@ impl hyper::body::Body for ActiveBody {
     }
 }
 
-impl Exchange {
-    fn new(state: Arc<State>, client: Client, times: Times) -> Self {
-        Exchange {
+impl ConnectionExchange {
+    fn new(state: Arc<ServerState>, client: RequestClient, times: WaitLimits) -> Self {
+        ConnectionExchange {
             state,
             client,
             times,
@@ -215,19 +222,19 @@ impl Exchange {
         }
     }
 
-    async fn run<S>(self, stream: S, head_bytes: usize, mut drain: watch::Receiver<Phase>)
+    async fn run<S>(self, stream: S, head_bytes: usize, mut drain: watch::Receiver<ServerPhase>)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let Exchange {
+        let ConnectionExchange {
             state,
             client,
             times,
             activity,
         } = self;
         let awake = Awake::new(&state);
-        let (told, address) = (Arc::clone(&state), client.address);
-        let refuse = |reason| told.refused(address, reason);
+        let (shared_state, address) = (Arc::clone(&state), client.address);
+        let refuse = |reason| shared_state.refused(address, reason);
         let counted = Arc::clone(&activity);
         let service = service_fn(move |request: Request<Incoming>| {
             let active = Active::new(&counted);
@@ -236,7 +243,7 @@ impl Exchange {
                 let response: Response<ReplyBody> = answered.await;
                 Ok::<_, std::convert::Infallible>(response.map(|body| ActiveBody {
                     body,
-                    taking: Taking::new(active.activity()),
+                    taking: ExpectedRead::new(active.activity()),
                     _active: active,
                 }))
             }
@@ -259,7 +266,7 @@ impl Exchange {
                     return;
                 }
                 changed = drain.changed() => {
-                    if changed.is_err() || *drain.borrow_and_update() == Phase::Cut {
+                    if changed.is_err() || *drain.borrow_and_update() == ServerPhase::Cut {
                         return;
                     }
                     is_ending = true;
@@ -269,14 +276,14 @@ impl Exchange {
                 () = activity.ended() => {}
                 () = tokio::time::sleep(wait) => {
                     match activity.look(allowed) {
-                        Look::Fine => {}
-                        Look::Idle if !is_ending => {
+                        ConnectionHealth::Fine => {}
+                        ConnectionHealth::Idle if !is_ending => {
                             is_ending = true;
                             connection.as_mut().graceful_shutdown();
                         }
-                        Look::Idle => return,
-                        Look::NeverAsked => return refuse(NOT_ASKED),
-                        Look::Stalled => return refuse(NOT_READ),
+                        ConnectionHealth::Idle => return,
+                        ConnectionHealth::NeverAsked => return refuse(NOT_ASKED),
+                        ConnectionHealth::Stalled => return refuse(NOT_READ),
                     }
                 }
             }
@@ -306,7 +313,7 @@ fn reason_of(error: &(dyn std::error::Error + 'static)) -> Option<&'static str> 
     (!source.is::<std::io::Error>()).then_some("a violation of HTTP/2")
 }
 
-fn builder(times: Times, head_bytes: usize) -> Builder<TokioExecutor> {
+fn builder(times: WaitLimits, head_bytes: usize) -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
     builder
         .http1()

@@ -79,15 +79,15 @@ impl Setup {
 }
 
 /// A quota that is exceeded.
-struct Full<'a> {
+struct QuotaExceeded<'a> {
     quota: &'a Quota,
     found: u64,
     most: u64,
 }
 
-impl Full<'_> {
+impl QuotaExceeded<'_> {
     fn refusal(&self) -> Error {
-        let Full { quota, found, most } = self;
+        let QuotaExceeded { quota, found, most } = self;
         let what = format!("there are {found} of {most} repositories");
         Error::new(ErrorKind::Denied, quota.reason(&what))
     }
@@ -111,12 +111,12 @@ fn full<'a>(
     name: &str,
     names: &BTreeSet<String>,
     more: u64,
-) -> Option<Full<'a>> {
+) -> Option<QuotaExceeded<'a>> {
     quotas.iter().find_map(|quota| {
         let found = names.iter().filter(|other| quota.counts(name, other));
         let found = found.count() as u64;
         let most = quota.repositories?;
-        (found + more > most).then_some(Full { quota, found, most })
+        (found + more > most).then_some(QuotaExceeded { quota, found, most })
     })
 }
 

@@ -11,16 +11,16 @@ use std::time::{Duration, Instant};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
 
-use crate::admission::{Connection, Slot};
-use crate::bridge::{Counters, Pace, Patience};
+use crate::admission::{AdmittedConnection, RequestSlot};
+use crate::bridge::{ClientPace, ClientPatience, TransferCounters};
 use crate::config::DaemonPush;
 use crate::connection::{Accepted, end_with};
 use crate::permission::Proven;
-use crate::record::{self, Record};
-use crate::route::{Service, Target};
-use crate::service::Streams;
-use crate::state::{Setup, State};
-use crate::work::{Requester, Services, UnderWay, Work};
+use crate::record::{self, RequestRecord};
+use crate::route::{RequestTarget, RequestedService};
+use crate::service::RequestStreams;
+use crate::state::{ServerState, Setup};
+use crate::work::{AdmittedRequest, Requester, Services, UnderWay};
 use crate::{Error, ErrorKind, Result};
 
 pub use request::{DaemonRequest, parse};
@@ -32,14 +32,14 @@ pub(crate) const LONGEST_BYTES: usize = 8192;
 const LINGERING_BYTES: u64 = 64 << 20;
 
 /// Serves a connection.
-pub(crate) async fn serve(state: Arc<State>, mut socket: TcpStream, client: Accepted) {
+pub(crate) async fn serve(state: Arc<ServerState>, mut socket: TcpStream, client: Accepted) {
     let setup = state.setup();
     let _ = socket.set_nodelay(true);
-    let mut record = Record::new(&state, client.address, "git");
+    let mut record = RequestRecord::new(&state, client.address, "git");
     record.status(200);
     let done = match prepare(&setup, &client.connection, &mut socket, &mut record).await {
         Ok((work, slot)) => {
-            let job = Job {
+            let job = DaemonJob {
                 patience: work.patience(&slot),
                 work,
                 id: record.id().to_owned(),
@@ -63,22 +63,22 @@ pub(crate) async fn serve(state: Arc<State>, mut socket: TcpStream, client: Acce
 const LOOK: Duration = Duration::from_millis(500);
 
 /// A request on its blocking thread.
-struct Job {
-    state: Arc<State>,
-    work: Work,
+struct DaemonJob {
+    state: Arc<ServerState>,
+    work: AdmittedRequest,
     id: String,
-    counters: Arc<Counters>,
-    patience: Patience,
-    slot: Slot,
+    counters: Arc<TransferCounters>,
+    patience: ClientPatience,
+    slot: RequestSlot,
 }
 
 /// Reads the request, checks access, and waits for a slot.
 async fn prepare(
     setup: &Arc<Setup>,
-    connection: &Arc<Connection>,
+    connection: &Arc<AdmittedConnection>,
     socket: &mut TcpStream,
-    record: &mut Record,
-) -> Result<(Work, Slot)> {
+    record: &mut RequestRecord,
+) -> Result<(AdmittedRequest, RequestSlot)> {
     let late = |_| Error::new(ErrorKind::Malformed, "the request takes too long");
     let head = setup.config.limits.head;
     let line = tokio::time::timeout(head, read_request(socket));
@@ -87,11 +87,11 @@ async fn prepare(
     record.service(request.service.name());
     record.repository(request.name.as_str());
     let takes_pushes = setup.config.daemon_push != DaemonPush::Never;
-    if request.service == Service::ReceivePack && !takes_pushes {
+    if request.service == RequestedService::ReceivePack && !takes_pushes {
         let message = "this server takes no pushes over git://";
         return Err(Error::new(ErrorKind::Unsupported, message));
     }
-    let work = Work {
+    let work = AdmittedRequest {
         setup: Arc::clone(setup),
         requester: Requester {
             user: None,
@@ -100,7 +100,7 @@ async fn prepare(
             protocol: "git",
             connection: Some(Arc::clone(connection)),
         },
-        target: Target {
+        target: RequestTarget {
             service: request.service,
             name: request.name,
         },
@@ -143,7 +143,7 @@ pub(crate) async fn refuse_connection(socket: TcpStream, reason: &str) {
 }
 
 /// Sends the reason of a refusal to the client.
-async fn refuse(socket: TcpStream, error: &Error, record: &Record) {
+async fn refuse(socket: TcpStream, error: &Error, record: &RequestRecord) {
     let packet = packet(&record::text(error, record.id()));
     if end_with(socket, &packet).await {
         record.counters.add_sent(packet.len() as u64);
@@ -159,31 +159,31 @@ fn packet(text: &str) -> Vec<u8> {
 }
 
 /// Serves the request on a blocking thread, without a copy between the service and the socket.
-async fn run(job: Job, socket: TcpStream) -> Result<()> {
+async fn run(job: DaemonJob, socket: TcpStream) -> Result<()> {
     let lost = |error: io::Error| {
         Error::new(ErrorKind::Failed, "the connection to the client is lost").because(error)
     };
     let socket = socket.into_std().map_err(lost)?;
     let task = tokio::task::spawn_blocking(move || {
         socket.set_nonblocking(false).map_err(lost)?;
-        let counted = || Counted {
+        let counted = || CountedSocket {
             socket: &socket,
             counters: &job.counters,
-            pace: Pace::new(job.patience.clone()),
+            pace: ClientPace::new(job.patience.clone()),
         };
         let (mut input, mut output) = (counted(), counted());
         let _under_way = UnderWay::new(&job.state);
         job.slot.peer().begin_work();
         match job.work.open() {
             Ok(repository) => {
-                let streams = Streams {
+                let streams = RequestStreams {
                     input: &mut input,
                     output: &mut output,
                 };
                 let done = (job.work).converse(&repository, &Services::of(&job.state), streams);
                 match job.work.target.service {
-                    Service::ReceivePack => discard(&socket, &mut input),
-                    Service::UploadArchive | Service::UploadPack => {
+                    RequestedService::ReceivePack => discard(&socket, &mut input),
+                    RequestedService::UploadArchive | RequestedService::UploadPack => {
                         if let Err(error) = &done
                             && is_unreported(error)
                         {
@@ -211,20 +211,20 @@ async fn run(job: Job, socket: TcpStream) -> Result<()> {
     task.await.map_err(crashed)?
 }
 
-impl Job {
+impl DaemonJob {
     /// Returns the input of a client that was refused. The timeout is that for the head of a
     /// request, because the client only has to read the reason.
-    fn lingering<'a>(&'a self, socket: &'a BlockingStream) -> Counted<'a> {
+    fn lingering<'a>(&'a self, socket: &'a BlockingStream) -> CountedSocket<'a> {
         let time = self.work.setup.config.limits.head;
-        let patience = Patience {
+        let patience = ClientPatience {
             stall: self.patience.stall.min(time),
             end: self.patience.end.min(Instant::now() + time),
             peer: Arc::clone(&self.patience.peer),
         };
-        Counted {
+        CountedSocket {
             socket,
             counters: &self.counters,
-            pace: Pace::new(patience),
+            pace: ClientPace::new(patience),
         }
     }
 }
@@ -254,13 +254,13 @@ fn discard(socket: &BlockingStream, input: &mut impl Read) {
 
 /// One direction of a socket, with a count of its bytes. Reads and writes fail if the client is too
 /// slow, or after the timeout of the request.
-struct Counted<'a> {
+struct CountedSocket<'a> {
     socket: &'a BlockingStream,
-    counters: &'a Counters,
-    pace: Pace,
+    counters: &'a TransferCounters,
+    pace: ClientPace,
 }
 
-impl Counted<'_> {
+impl CountedSocket<'_> {
     /// Reads or writes some bytes within the time that is left.
     fn moved(
         &mut self,
@@ -289,7 +289,7 @@ impl Counted<'_> {
     }
 }
 
-impl Read for Counted<'_> {
+impl Read for CountedSocket<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.moved(|mut socket| socket.read(buffer))?;
         self.counters.add_received(count as u64);
@@ -297,7 +297,7 @@ impl Read for Counted<'_> {
     }
 }
 
-impl Write for Counted<'_> {
+impl Write for CountedSocket<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let count = self.moved(|mut socket| socket.write(bytes))?;
         self.counters.add_sent(count as u64);

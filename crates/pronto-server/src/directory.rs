@@ -22,28 +22,28 @@ const RECHECK_MALFORMED: Duration = Duration::from_secs(10);
 
 /// The users of a running server, indexed by their tokens and keys.
 #[derive(Debug)]
-pub struct Directory {
+pub struct UserDirectory {
     path: PathBuf,
-    state: Mutex<State>,
+    state: Mutex<DirectoryState>,
     /// The lock for reading the file. The state is not locked during the read, so that lookups use
     /// the previous users.
     reading: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    known: Arc<Known>,
-    stamp: Option<Stamp>,
+struct DirectoryState {
+    known: Arc<UserIndex>,
+    stamp: Option<UsersFileStamp>,
     /// The start time of the last completed check of the file.
     checked: Option<Instant>,
     /// The number of changes by this server, which apply at once, and their number at that check.
     changes: u64,
     seen_changes: u64,
     /// The last failed attempt to read: the version of the file, and the time.
-    failed: Option<(Option<Stamp>, Instant)>,
+    failed: Option<(Option<UsersFileStamp>, Instant)>,
 }
 
-impl State {
+impl DirectoryState {
     /// Returns whether the last check of the file is older than `age`.
     fn is_due(&self, age: Duration) -> bool {
         self.is_changed() || self.checked.is_none_or(|last| last.elapsed() >= age)
@@ -54,7 +54,7 @@ impl State {
     }
 
     /// Returns whether the file has to be read.
-    fn has_changed(&self, stamp: Option<Stamp>) -> bool {
+    fn has_changed(&self, stamp: Option<UsersFileStamp>) -> bool {
         // A large file is slow to read, and any client can present an unknown token.
         let has_just_failed = self
             .failed
@@ -65,7 +65,7 @@ impl State {
 
 /// The stat data that distinguishes two versions of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
+struct UsersFileStamp {
     inode: u64,
     size_bytes: u64,
     seconds: i64,
@@ -74,14 +74,14 @@ struct Stamp {
 
 /// The names of users, indexed by the hashes of tokens and keys.
 #[derive(Debug, Default)]
-pub struct Known {
+pub struct UserIndex {
     by_token: HashMap<TokenHash, Arc<str>>,
     by_key: HashMap<KeyHash, Arc<str>>,
     /// The names in ascending order.
     names: Vec<Arc<str>>,
 }
 
-impl Known {
+impl UserIndex {
     /// Returns the user of a token.
     pub fn user_of(&self, token: &[u8]) -> Option<&Arc<str>> {
         self.user_of_hash(&TokenHash::of(token))
@@ -106,7 +106,7 @@ impl Known {
     }
 
     fn of(users: &Users) -> Self {
-        let mut known = Known::default();
+        let mut known = UserIndex::default();
         for user in &users.users {
             let name: Arc<str> = user.name.as_str().into();
             for token in &user.tokens {
@@ -134,21 +134,21 @@ impl Known {
     }
 }
 
-impl Directory {
+impl UserDirectory {
     /// Reads the file at `path`.
     ///
     /// # Errors
     /// Fails with `ErrorKind::Config` if the file cannot be read, or is malformed.
     pub fn open(path: PathBuf) -> Result<Self> {
         let stamp = stamp(&path);
-        let known = Arc::new(Known::of(&Users::read(&path)?));
-        let state = State {
+        let known = Arc::new(UserIndex::of(&Users::read(&path)?));
+        let state = DirectoryState {
             known,
             stamp,
             checked: Some(Instant::now()),
-            ..State::default()
+            ..DirectoryState::default()
         };
-        Ok(Directory {
+        Ok(UserDirectory {
             path,
             state: Mutex::new(state),
             reading: Mutex::default(),
@@ -157,13 +157,13 @@ impl Directory {
 
     /// Creates a directory with one user who has one token, without a file.
     pub fn with_one(name: &str, token: &str) -> Self {
-        let mut known = Known::default();
+        let mut known = UserIndex::default();
         known.add(name, token.as_bytes());
-        let state = State {
+        let state = DirectoryState {
             known: Arc::new(known),
-            ..State::default()
+            ..DirectoryState::default()
         };
-        Directory {
+        UserDirectory {
             path: PathBuf::new(),
             state: Mutex::new(state),
             reading: Mutex::default(),
@@ -177,17 +177,17 @@ impl Directory {
 
     /// Returns the users. The file is checked if the last check is half a second old. If the file
     /// has become unreadable or malformed, the previous users stay.
-    pub fn known(&self) -> Arc<Known> {
+    pub fn known(&self) -> Arc<UserIndex> {
         self.known_within(RECHECK)
     }
 
     /// Returns the user that `find` finds. The file is checked again before the result is `None`,
     /// so that a new token or key applies at once.
-    pub fn find(&self, find: impl Fn(&Known) -> Option<Arc<str>>) -> Option<Arc<str>> {
+    pub fn find(&self, find: impl Fn(&UserIndex) -> Option<Arc<str>>) -> Option<Arc<str>> {
         find(&self.known()).or_else(|| find(&self.known_within(RECHECK_UNKNOWN)))
     }
 
-    fn known_within(&self, age: Duration) -> Arc<Known> {
+    fn known_within(&self, age: Duration) -> Arc<UserIndex> {
         let (is_due, is_changed) = {
             let state = self.state();
             (state.is_due(age), state.is_changed())
@@ -217,7 +217,7 @@ impl Directory {
         let stamp = stamp(&self.path);
         let has_changed = self.state().has_changed(stamp);
         let read = has_changed.then(|| Users::read(&self.path));
-        let read = read.map(|read| read.map(|users| Arc::new(Known::of(&users))));
+        let read = read.map(|read| read.map(|users| Arc::new(UserIndex::of(&users))));
         let mut state = self.state();
         match read {
             Some(Ok(known)) => {
@@ -234,7 +234,7 @@ impl Directory {
 
     /// Locks the state. A panic of another thread does not make it inconsistent, because the fields
     /// change together.
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, DirectoryState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -254,9 +254,9 @@ impl Directory {
     }
 }
 
-fn stamp(path: &Path) -> Option<Stamp> {
+fn stamp(path: &Path) -> Option<UsersFileStamp> {
     let found = std::fs::metadata(path).ok()?;
-    Some(Stamp {
+    Some(UsersFileStamp {
         inode: found.ino(),
         size_bytes: found.size(),
         seconds: found.mtime(),
@@ -279,7 +279,7 @@ mod tests {
             users.add_token("alice", TokenMode::Add)
         });
         let token = token.expect("written");
-        let directory = Directory::open(path.clone()).expect("readable");
+        let directory = UserDirectory::open(path.clone()).expect("readable");
         let user = |token: &str| directory.known().user_of(token.as_bytes()).cloned();
         assert_eq!(user(&token).as_deref(), Some("alice"));
         assert_eq!(user("wrong"), None);
@@ -315,7 +315,7 @@ mod tests {
         let text = toml::to_string(&users).expect("text");
         let read = Users::parse(text.as_bytes()).expect("as written");
         assert_eq!(read, users);
-        let known = Known::of(&read);
+        let known = UserIndex::of(&read);
         assert_eq!(
             known.user_of_key(&one.hash()).map(AsRef::as_ref),
             Some("alice")
@@ -333,7 +333,7 @@ mod tests {
             kind(users.remove_key("alice", &one.fingerprint())),
             ErrorKind::NotFound
         );
-        assert_eq!(Known::of(&users).user_of_key(&one.hash()), None);
+        assert_eq!(UserIndex::of(&users).user_of_key(&one.hash()), None);
     }
 
     #[test]
@@ -341,7 +341,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a directory");
         let path = folder.path().join("users.toml");
         change(&path, |users| users.add("alice")).expect("written");
-        let directory = Directory::open(path.clone()).expect("readable");
+        let directory = UserDirectory::open(path.clone()).expect("readable");
         directory.state().checked = None;
         change(&path, |users| users.add("bob")).expect("written");
         let is_known = |name: &str| directory.known().named(name).is_some();

@@ -11,19 +11,19 @@ use std::sync::Arc;
 use hyper::body::{Body as _, Incoming};
 use hyper::header::{AUTHORIZATION, HOST, HeaderMap};
 use hyper::{Method, Request, Response, Version};
-use pronto_io::budget::Budget;
+use pronto_io::budget::RequestBudget;
 
 use crate::authorization;
 use crate::config::MetricsReaders;
 use crate::error::without_room;
-use crate::permission::{Proof, Proven};
-use crate::record::Record;
+use crate::permission::{IdentityProof, Proven};
+use crate::record::RequestRecord;
 use crate::route::{self, Route};
-use crate::state::{Client, Setup, State};
+use crate::state::{RequestClient, ServerState, Setup};
 use crate::store::Health;
 use crate::token::TokenHash;
 use crate::{Error, ErrorKind, Result};
-use reply::{Reply, failure};
+use reply::{HttpResponse, failure};
 
 pub(crate) use reply::ReplyBody;
 
@@ -31,25 +31,25 @@ pub(crate) use reply::ReplyBody;
 pub(crate) const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
 
 /// A request that the server is processing.
-struct Call {
-    state: Arc<State>,
+struct HttpExchange {
+    state: Arc<ServerState>,
     setup: Arc<Setup>,
-    client: Client,
+    client: RequestClient,
     user: Option<Arc<str>>,
     /// The proof of the identity of the user.
     proven: Proven,
-    record: Record,
+    record: RequestRecord,
 }
 
 /// Answers a request. All errors become responses.
 pub(crate) async fn answer(
-    state: Arc<State>,
-    client: Client,
+    state: Arc<ServerState>,
+    client: RequestClient,
     request: Request<Incoming>,
 ) -> Response<ReplyBody> {
-    let record = Record::new(&state, client.address, "http");
+    let record = RequestRecord::new(&state, client.address, "http");
     let setup = state.setup();
-    let mut call = Call {
+    let mut call = HttpExchange {
         state,
         setup,
         client,
@@ -79,8 +79,8 @@ fn check_single(request: &Request<Incoming>) -> Result<()> {
     }
 }
 
-impl Call {
-    async fn dispatch(&mut self, request: Request<Incoming>) -> Result<Reply> {
+impl HttpExchange {
+    async fn dispatch(&mut self, request: Request<Incoming>) -> Result<HttpResponse> {
         check_single(&request)?;
         if self.client.is_local {
             host::check(&request, &self.setup.config)?;
@@ -97,8 +97,10 @@ impl Call {
         };
         let is_head = request.method() == Method::HEAD && needed == Method::GET;
         if *request.method() != needed && !is_head {
-            return Ok(Reply::text(405, "this method is not possible here\n")
-                .with_header("allow", needed.as_str()));
+            return Ok(
+                HttpResponse::text(405, "this method is not possible here\n")
+                    .with_header("allow", needed.as_str()),
+            );
         }
         if route == Route::Health {
             self.record.service("health");
@@ -121,7 +123,7 @@ impl Call {
 
     /// Charges the bytes of a body that are held before a service reads them. Over HTTP/2, clients
     /// may send a window of these bytes while their request waits for a slot.
-    fn charge_body(&self, request: &Request<Incoming>) -> Result<Budget> {
+    fn charge_body(&self, request: &Request<Incoming>) -> Result<RequestBudget> {
         let owner = self
             .setup
             .owner(self.user.as_ref(), self.client.address.ip());
@@ -146,7 +148,7 @@ impl Call {
                 Some(user)
             }
             (None, Some(names)) if self.setup.config.certificate_user(names).is_some() => {
-                let found = self.setup.user_of(Proof::Certificate(names));
+                let found = self.setup.user_of(IdentityProof::Certificate(names));
                 Some(found.ok_or_else(|| {
                     let message = "the user of this certificate does not exist";
                     Error::new(ErrorKind::Unauthenticated, message)
@@ -170,7 +172,7 @@ impl Call {
             Error::new(ErrorKind::Unauthenticated, "the token is not valid")
         };
         let credentials = authorization::parse(header).ok_or_else(wrong)?;
-        let user = self.setup.user_of(Proof::Token(&credentials.token));
+        let user = self.setup.user_of(IdentityProof::Token(&credentials.token));
         let user = user.ok_or_else(wrong)?;
         // If the client sent a name, it must be the name of the user, so that no client acts as
         // another user by mistake.
@@ -181,14 +183,14 @@ impl Call {
     }
 
     /// Reports that the server runs, and, with a store, whether the store responds.
-    async fn health(&self) -> Result<Reply> {
+    async fn health(&self) -> Result<HttpResponse> {
         let Some(store) = self.setup.repositories.store().cloned() else {
-            return Ok(Reply::text(200, "ok\n"));
+            return Ok(HttpResponse::text(200, "ok\n"));
         };
         let asked = tokio::task::spawn_blocking(move || store.health());
         let crashed = |_| Error::new(ErrorKind::Failed, "the check of the store has crashed");
         match asked.await.map_err(crashed)? {
-            Health::Reachable => Ok(Reply::text(200, "ok\n")),
+            Health::Reachable => Ok(HttpResponse::text(200, "ok\n")),
             Health::Unreachable(since) => {
                 let seconds = since.as_secs();
                 let message = format!("the store has not answered for {seconds} seconds");
@@ -197,7 +199,7 @@ impl Call {
         }
     }
 
-    fn metrics(&mut self) -> Result<Reply> {
+    fn metrics(&mut self) -> Result<HttpResponse> {
         self.record.service("metrics");
         let is_admin = || {
             let user = self.user.as_deref();
@@ -216,7 +218,7 @@ impl Call {
         }
         let count = self.setup.admission.connections();
         self.state.metrics.connections.set(count as i64);
-        let reply = Reply::text(200, self.state.metrics.text());
+        let reply = HttpResponse::text(200, self.state.metrics.text());
         Ok(reply.with_type("application/openmetrics-text; version=1.0.0; charset=utf-8"))
     }
 }

@@ -31,7 +31,7 @@ mod log;
 mod metrics;
 pub mod names;
 mod netsync;
-pub mod opened;
+pub mod open_repository;
 pub mod packs;
 mod permission;
 pub mod quota;
@@ -53,7 +53,7 @@ mod watched;
 mod work;
 
 pub use error::{Error, ErrorKind, Result, public_message};
-pub use log::{Event, Tell};
-pub use server::{Control, Options, Owner, Started, check, serve};
+pub use log::{Event, OnEvent};
+pub use server::{Control, ImplicitUser, Options, Started, check, serve};
 pub use shell::{Shell, serve_command};
 pub use token::{TokenHash, generate as generate_token};

@@ -12,11 +12,11 @@ use pronto::upload_pack::{ListingCache, ListingKey};
 #[derive(Debug)]
 pub struct Listings {
     most_bytes: usize,
-    entries: Mutex<Entries>,
+    entries: Mutex<CachedListings>,
 }
 
 #[derive(Debug, Default)]
-struct Entries {
+struct CachedListings {
     by_subject: HashMap<ObjectId, Entry>,
     bytes: usize,
     /// The counter of uses, which orders entries by their last use.

@@ -111,7 +111,7 @@ pub struct StoreUse {
 }
 
 /// A receiver of events. Many threads call it, and it must not block for long.
-pub type Tell = dyn Fn(&Event) + Send + Sync;
+pub type OnEvent = dyn Fn(&Event) + Send + Sync;
 
 impl Event {
     /// Returns the event, with the current time, as a line of JSON.

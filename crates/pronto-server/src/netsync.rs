@@ -13,16 +13,16 @@ use std::sync::Arc;
 use pronto_io::interrupt::Interrupt;
 use pronto_netsync::message::Globs;
 use pronto_peer::KeyPair;
-use pronto_peer::server::{Event, Host, Limits, Options, Ready, Shutdown, Visit};
+use pronto_peer::server::{BoundServer, Event, Options, PeerHost, PeerLimits, PeerVisit, Shutdown};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use crate::config;
-use crate::connection::Phase;
-use crate::secret::{self, Made, Missing};
-use crate::state::State;
+use crate::connection::ServerPhase;
+use crate::secret::{self, MissingKey, NewKey};
+use crate::state::ServerState;
 use crate::{Error, ErrorKind, Result};
-use guest::Guest;
+use guest::NetsyncGuest;
 
 /// The reason that the log shows when the system has no resources for a connection.
 const NO_ROOM: &str = "the system has no room";
@@ -32,7 +32,7 @@ const NO_ROOM: &str = "the system has no room";
 /// # Errors
 /// Fails with [`ErrorKind::Config`] or [`ErrorKind::Io`] if the file cannot be read or written, is
 /// not a private key, or is readable by other users.
-pub(crate) fn key(config: &config::Netsync, missing: Missing) -> Result<KeyPair> {
+pub(crate) fn key(config: &config::NetsyncConfig, missing: MissingKey) -> Result<KeyPair> {
     let Some(path) = &config.key else {
         return generate();
     };
@@ -40,13 +40,13 @@ pub(crate) fn key(config: &config::Netsync, missing: Missing) -> Result<KeyPair>
         return Ok(key);
     }
     match missing {
-        Missing::Make => secret::make(path, read, || {
+        MissingKey::Make => secret::make(path, read, || {
             let key = generate()?;
             let text = key.to_pem();
-            Ok(Made { key, text })
+            Ok(NewKey { key, text })
         }),
-        Missing::Allow => generate(),
-        Missing::Refuse => Err(Error::new(
+        MissingKey::Allow => generate(),
+        MissingKey::Refuse => Err(Error::new(
             ErrorKind::Config,
             format!("there is no key of netsync '{}'", path.display()),
         )),
@@ -69,11 +69,11 @@ fn read(path: &Path) -> Result<Option<KeyPair>> {
 }
 
 /// The threads of netsync.
-pub(crate) struct Running {
+pub(crate) struct NetsyncThreads {
     drain: Interrupt,
 }
 
-impl Running {
+impl NetsyncThreads {
     /// Stops accepting connections. Sessions under way continue.
     pub(crate) fn drain(&self) {
         self.drain.trigger();
@@ -87,11 +87,11 @@ impl Running {
 /// Fails with [`ErrorKind::Config`] or [`ErrorKind::Io`] if the key cannot be used, or the system
 /// cannot create a thread.
 pub(crate) fn start(
-    state: &Arc<State>,
+    state: &Arc<ServerState>,
     sockets: Vec<TcpListener>,
     key: KeyPair,
-    phases: &Arc<watch::Sender<Phase>>,
-) -> Result<Running> {
+    phases: &Arc<watch::Sender<ServerPhase>>,
+) -> Result<NetsyncThreads> {
     let host = Peers {
         state: Arc::clone(state),
         runtime: Handle::current(),
@@ -106,7 +106,8 @@ pub(crate) fn start(
     // The client has to allow unrelated histories, too, so no histories are joined without the
     // consent of the user.
     options.allows_unrelated = true;
-    let ready = Ready::new(sockets, options).map_err(|error| error.map_kind(|_| ErrorKind::Io))?;
+    let ready =
+        BoundServer::new(sockets, options).map_err(|error| error.map_kind(|_| ErrorKind::Io))?;
     let drain = Interrupt::new();
     let (ends, state) = (drain.clone(), Arc::clone(state));
     let serve = move || {
@@ -114,26 +115,26 @@ pub(crate) fn start(
             drain: &ends,
             stop: &state.stop,
         };
-        let told = Arc::clone(&state);
-        let tell = move |event: &Event| {
+        let shared_state = Arc::clone(&state);
+        let on_event = move |event: &Event| {
             if let Event::Overloaded { address } = event {
-                told.refused(*address, NO_ROOM);
+                shared_state.refused(*address, NO_ROOM);
             }
         };
-        ready.serve(shutdown, Box::new(tell));
+        ready.serve(shutdown, Box::new(on_event));
     };
     std::thread::Builder::new()
         .name("netsync".to_owned())
         .spawn(serve)
         .map_err(|error| Error::new(ErrorKind::Io, "cannot serve netsync").because(error))?;
-    Ok(Running { drain })
+    Ok(NetsyncThreads { drain })
 }
 
 /// Returns the limits of sessions, which follow from the limits of the server. A reload does not
 /// change them.
-fn limits(config: &config::Config) -> Limits {
+fn limits(config: &config::ServerConfig) -> PeerLimits {
     let own = &config.limits;
-    let mut limits = Limits::default();
+    let mut limits = PeerLimits::default();
     // Each connection uses a thread. Connections beyond the slots and the queue would be refused in
     // any case.
     limits.connections = own.connections.min(own.requests.saturating_add(own.queue));
@@ -148,16 +149,16 @@ fn limits(config: &config::Config) -> Limits {
 
 /// The policy for connections of peers.
 struct Peers {
-    state: Arc<State>,
+    state: Arc<ServerState>,
     /// The runtime of the server, in which slots are counted.
     runtime: Handle,
-    phases: Arc<watch::Sender<Phase>>,
+    phases: Arc<watch::Sender<ServerPhase>>,
 }
 
-impl Host for Peers {
-    fn connect(&self, address: SocketAddr) -> Option<Arc<dyn Visit>> {
+impl PeerHost for Peers {
+    fn connect(&self, address: SocketAddr) -> Option<Arc<dyn PeerVisit>> {
         match self.state.setup().admission.connect(address.ip()) {
-            Ok(connected) => Some(Arc::new(Guest::new(self, address, connected))),
+            Ok(connected) => Some(Arc::new(NetsyncGuest::new(self, address, connected))),
             Err(full) => {
                 self.state.refused(address, full.reason());
                 None
@@ -173,16 +174,19 @@ mod tests {
     #[test]
     fn a_key_is_made_once() {
         let folder = tempfile::tempdir().expect("a directory");
-        let config = config::Netsync {
+        let config = config::NetsyncConfig {
             key: Some(folder.path().join("key")),
-            ..config::Netsync::default()
+            ..config::NetsyncConfig::default()
         };
-        key(&config, Missing::Refuse).expect_err("there is none");
-        key(&config, Missing::Allow).expect("a key");
+        key(&config, MissingKey::Refuse).expect_err("there is none");
+        key(&config, MissingKey::Allow).expect("a key");
         assert!(!folder.path().join("key").exists());
-        let made = key(&config, Missing::Make).expect("a key").public();
-        assert_eq!(key(&config, Missing::Make).expect("a key").public(), made);
+        let made = key(&config, MissingKey::Make).expect("a key").public();
+        assert_eq!(
+            key(&config, MissingKey::Make).expect("a key").public(),
+            made
+        );
         std::fs::write(folder.path().join("key"), "x").expect("a file");
-        key(&config, Missing::Make).expect_err("no key");
+        key(&config, MissingKey::Make).expect_err("no key");
     }
 }

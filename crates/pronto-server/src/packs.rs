@@ -22,51 +22,51 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
-use pronto::upload_pack::{Counts, PackKey};
+use pronto::upload_pack::{PackCounts, SentPackKey};
 use pronto_io::interrupt::Interrupt;
 
-use spool::{Joined, Room, Spool};
+use spool::{Joined, PackSpool, SpoolRoom};
 
 /// The largest total size in bytes of packs in memory.
 const MOST_MEMORY_BYTES: u64 = 32 << 20;
 
 /// The cache of packs of a server. `Send + Sync`; all requests share it.
 #[derive(Debug)]
-pub struct PackCache {
+pub struct ServerPackCache {
     directory: PathBuf,
     most_bytes: u64,
-    entries: Mutex<Entries>,
-    budget: Arc<Budget>,
+    entries: Mutex<CachedPacks>,
+    budget: Arc<SpoolBudget>,
     made: Counter<u64, AtomicU64>,
     shared: Counter<u64, AtomicU64>,
 }
 
 /// The number of bytes that all spools use.
 #[derive(Debug, Default)]
-struct Budget {
+struct SpoolBudget {
     bytes: Gauge,
     /// The number of these bytes that are in memory.
     memory: Gauge,
 }
 
 #[derive(Debug, Default)]
-struct Entries {
-    by_key: HashMap<PackKey, Entry>,
+struct CachedPacks {
+    by_key: HashMap<SentPackKey, Entry>,
     /// The keys, ordered by the time of their last use.
-    by_use: BTreeMap<u64, PackKey>,
+    by_use: BTreeMap<u64, SentPackKey>,
     /// The counter of uses, which orders entries by their last use.
     clock: u64,
 }
 
 #[derive(Debug)]
 struct Entry {
-    spool: Arc<Spool>,
+    spool: Arc<PackSpool>,
     used: u64,
 }
 
-impl Entries {
+impl CachedPacks {
     /// Returns the spool of `key`, and marks it as used now.
-    fn get(&mut self, key: &PackKey) -> Option<Arc<Spool>> {
+    fn get(&mut self, key: &SentPackKey) -> Option<Arc<PackSpool>> {
         let entry = self.by_key.get_mut(key)?;
         self.by_use.remove(&entry.used);
         self.clock += 1;
@@ -76,7 +76,7 @@ impl Entries {
     }
 
     /// Adds a spool, and replaces the previous spool of the key.
-    fn insert(&mut self, key: PackKey, spool: Arc<Spool>) {
+    fn insert(&mut self, key: SentPackKey, spool: Arc<PackSpool>) {
         self.remove(&key);
         self.clock += 1;
         let used = self.clock;
@@ -84,28 +84,28 @@ impl Entries {
         self.by_key.insert(key, Entry { spool, used });
     }
 
-    fn remove(&mut self, key: &PackKey) {
+    fn remove(&mut self, key: &SentPackKey) {
         if let Some(entry) = self.by_key.remove(key) {
             self.by_use.remove(&entry.used);
         }
     }
 
-    /// Returns the key of the least recently used spool, among those that `may_go` accepts.
-    fn oldest(&self, may_go: impl Fn(&Spool) -> bool) -> Option<PackKey> {
+    /// Returns the key of the least recently used spool, among those that `is_evictable` accepts.
+    fn oldest(&self, is_evictable: impl Fn(&PackSpool) -> bool) -> Option<SentPackKey> {
         let mut keys = self.by_use.values();
-        let may_go = |key: &&PackKey| {
+        let is_evictable = |key: &&SentPackKey| {
             let entry = self.by_key.get(*key);
-            entry.is_some_and(|entry| may_go(&entry.spool))
+            entry.is_some_and(|entry| is_evictable(&entry.spool))
         };
-        keys.find(may_go).copied()
+        keys.find(is_evictable).copied()
     }
 }
 
-impl PackCache {
+impl ServerPackCache {
     /// Returns an empty cache, whose files are in `directory` and have at most `most_bytes` in
     /// total. A single pack may have at most a quarter of `most_bytes`.
     pub fn new(directory: &Path, most_bytes: u64) -> Self {
-        PackCache {
+        ServerPackCache {
             directory: directory.to_owned(),
             most_bytes,
             entries: Mutex::default(),
@@ -128,12 +128,12 @@ impl PackCache {
         registry.register("kept_pack_memory_bytes", help, memory);
     }
 
-    fn entries(&self) -> MutexGuard<'_, Entries> {
+    fn entries(&self) -> MutexGuard<'_, CachedPacks> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Joins the spool of `key`, or starts a new spool.
-    fn join(&self, key: &PackKey) -> Joined {
+    fn join(&self, key: &SentPackKey) -> Joined {
         let mut entries = self.entries();
         if let Some(spool) = entries.get(key)
             && let Some(reader) = spool.join()
@@ -144,7 +144,7 @@ impl PackCache {
                 makes: false,
             };
         }
-        let (spool, reader) = Spool::begin(&self.directory, Arc::clone(&self.budget));
+        let (spool, reader) = PackSpool::begin(&self.directory, Arc::clone(&self.budget));
         let spool = Arc::new(spool);
         entries.insert(*key, Arc::clone(&spool));
         Joined {
@@ -155,7 +155,7 @@ impl PackCache {
     }
 
     /// Removes the entry of `key` if it still has this spool.
-    fn forget(&self, key: &PackKey, spool: &Arc<Spool>) {
+    fn forget(&self, key: &SentPackKey, spool: &Arc<PackSpool>) {
         let mut entries = self.entries();
         let entry = entries.by_key.get(key);
         if entry.is_some_and(|entry| Arc::ptr_eq(&entry.spool, spool)) {
@@ -163,7 +163,7 @@ impl PackCache {
         }
     }
 
-    /// Evicts the least recently used spools, among those that `may_go` accepts, until `used` and
+    /// Evicts the least recently used spools, among those that `is_evictable` accepts, until `used` and
     /// `bytes` together are at most `most`. Returns the locked entries, or `None` if there is not
     /// enough room.
     fn make_room(
@@ -171,42 +171,47 @@ impl PackCache {
         used: &Gauge,
         bytes: u64,
         most: u64,
-        may_go: impl Fn(&Spool) -> bool,
-    ) -> Option<MutexGuard<'_, Entries>> {
+        is_evictable: impl Fn(&PackSpool) -> bool,
+    ) -> Option<MutexGuard<'_, CachedPacks>> {
         let mut entries = self.entries();
         while used.get().unsigned_abs() + bytes > most {
-            let key = entries.oldest(&may_go)?;
+            let key = entries.oldest(&is_evictable)?;
             entries.remove(&key);
         }
         Some(entries)
     }
 }
 
-impl Room for PackCache {
-    fn reserve(&self, spool: &Spool, bytes: u64) -> bool {
+impl SpoolRoom for ServerPackCache {
+    fn reserve(&self, spool: &PackSpool, bytes: u64) -> bool {
         if spool.reserved() + bytes > self.most_bytes / 4 {
             return false;
         }
-        let room = self.make_room(&self.budget.bytes, bytes, self.most_bytes, Spool::is_idle);
+        let room = self.make_room(
+            &self.budget.bytes,
+            bytes,
+            self.most_bytes,
+            PackSpool::is_idle,
+        );
         // The reservation takes place under the lock, so that no other spool uses the same room.
         room.inspect(|_| spool.reserve(bytes)).is_some()
     }
 
-    fn reserve_memory(&self, spool: &Spool, bytes: u64) -> bool {
-        let (used, may_go) = (&self.budget.memory, Spool::is_idle_in_memory);
-        let room = self.make_room(used, bytes, MOST_MEMORY_BYTES, may_go);
+    fn reserve_memory(&self, spool: &PackSpool, bytes: u64) -> bool {
+        let (used, is_evictable) = (&self.budget.memory, PackSpool::is_idle_in_memory);
+        let room = self.make_room(used, bytes, MOST_MEMORY_BYTES, is_evictable);
         room.inspect(|_| spool.reserve_memory(bytes)).is_some()
     }
 }
 
-impl pronto::upload_pack::PackCache for PackCache {
+impl pronto::upload_pack::PackCache for ServerPackCache {
     fn send(
         &self,
-        key: &PackKey,
+        key: &SentPackKey,
         out: &mut (dyn Write + Send),
-        make: &mut dyn FnMut(&mut dyn Write) -> pronto::Result<Counts>,
+        make: &mut dyn FnMut(&mut dyn Write) -> pronto::Result<PackCounts>,
         interrupt: &Interrupt,
-    ) -> pronto::Result<Counts> {
+    ) -> pronto::Result<PackCounts> {
         let joined = self.join(key);
         if !joined.makes {
             self.shared.inc();

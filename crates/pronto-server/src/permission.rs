@@ -7,20 +7,20 @@
 
 use std::sync::Arc;
 
-use crate::access::{RefChange, Role};
+use crate::access::{AccessRole, RequestedRefChange};
 use crate::certificate::CertificateNames;
 use crate::config::DaemonPush;
 use crate::keys::KeyHash;
 use crate::names::RepositoryName;
-use crate::opened::Opened;
-use crate::route::Service;
+use crate::open_repository::OpenRepository;
+use crate::route::RequestedService;
 use crate::state::Setup;
 use crate::token::TokenHash;
 use crate::{Error, ErrorKind, Result};
 
 /// The proof that a client acts for a user.
 #[derive(Clone, Copy)]
-pub(crate) enum Proof<'a> {
+pub(crate) enum IdentityProof<'a> {
     /// A token.
     Token(&'a [u8]),
     /// A public key. The client has proved that it holds the private key.
@@ -42,7 +42,7 @@ pub(crate) enum Proven {
 
 /// An action on a repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Action {
+pub(crate) enum RepositoryAction {
     /// Read refs and objects, also as a bundle, or by netsync.
     Fetch,
     /// Create an archive.
@@ -53,12 +53,12 @@ pub(crate) enum Action {
     Manage,
 }
 
-impl From<Service> for Action {
-    fn from(service: Service) -> Self {
+impl From<RequestedService> for RepositoryAction {
+    fn from(service: RequestedService) -> Self {
         match service {
-            Service::UploadPack => Action::Fetch,
-            Service::UploadArchive => Action::Archive,
-            Service::ReceivePack => Action::Push,
+            RequestedService::UploadPack => RepositoryAction::Fetch,
+            RequestedService::UploadArchive => RepositoryAction::Archive,
+            RequestedService::ReceivePack => RepositoryAction::Push,
         }
     }
 }
@@ -73,7 +73,7 @@ pub(crate) struct Question<'a> {
     /// The repository.
     pub(crate) repository: &'a RepositoryName,
     /// The action.
-    pub(crate) action: Action,
+    pub(crate) action: RepositoryAction,
 }
 
 impl Question<'_> {
@@ -87,13 +87,13 @@ impl Question<'_> {
     /// protocol.
     fn setting(&self) -> Option<&'static str> {
         match (self.protocol, self.user, self.action) {
-            ("http", _, Action::Fetch) => Some("http.uploadpack"),
-            ("http", _, Action::Archive) => Some("http.uploadarchive"),
-            ("http", _, Action::Push) => Some("http.receivepack"),
-            (_, Some(_), _) | (_, _, Action::Manage) => None,
-            (_, None, Action::Fetch) => Some("daemon.uploadpack"),
-            (_, None, Action::Archive) => Some("daemon.uploadarch"),
-            (_, None, Action::Push) => Some("daemon.receivepack"),
+            ("http", _, RepositoryAction::Fetch) => Some("http.uploadpack"),
+            ("http", _, RepositoryAction::Archive) => Some("http.uploadarchive"),
+            ("http", _, RepositoryAction::Push) => Some("http.receivepack"),
+            (_, Some(_), _) | (_, _, RepositoryAction::Manage) => None,
+            (_, None, RepositoryAction::Fetch) => Some("daemon.uploadpack"),
+            (_, None, RepositoryAction::Archive) => Some("daemon.uploadarch"),
+            (_, None, RepositoryAction::Push) => Some("daemon.receivepack"),
         }
     }
 }
@@ -106,12 +106,12 @@ pub(crate) fn needs_token() -> Error {
 
 impl Setup {
     /// Returns the user that a proof identifies, if the file of users currently contains the user.
-    pub(crate) fn user_of(&self, proof: Proof<'_>) -> Option<Arc<str>> {
+    pub(crate) fn user_of(&self, proof: IdentityProof<'_>) -> Option<Arc<str>> {
         self.users.find(|known| match proof {
-            Proof::Token(token) => known.user_of(token).cloned(),
-            Proof::Key(key) => known.user_of_key(key).cloned(),
-            Proof::Name(name) => known.named(name).cloned(),
-            Proof::Certificate(names) => {
+            IdentityProof::Token(token) => known.user_of(token).cloned(),
+            IdentityProof::Key(key) => known.user_of_key(key).cloned(),
+            IdentityProof::Name(name) => known.named(name).cloned(),
+            IdentityProof::Certificate(names) => {
                 let user = self.config.certificate_user(names)?;
                 known.named(user).cloned()
             }
@@ -139,9 +139,9 @@ impl Setup {
     pub(crate) fn may(&self, question: &Question<'_>) -> Result<()> {
         let Question { user, action, .. } = question;
         let needed = match action {
-            Action::Fetch | Action::Archive => Role::Read,
-            Action::Push => Role::Write,
-            Action::Manage => Role::Admin,
+            RepositoryAction::Fetch | RepositoryAction::Archive => AccessRole::Read,
+            RepositoryAction::Push => AccessRole::Write,
+            RepositoryAction::Manage => AccessRole::Admin,
         };
         let role = (self.config.access).role(*user, question.repository.as_str());
         if role.is_some_and(|role| role >= needed) {
@@ -154,9 +154,11 @@ impl Setup {
             return Err(question.not_found());
         }
         let message = match action {
-            Action::Fetch | Action::Archive => "you may not read this repository",
-            Action::Push => "you may not push to this repository",
-            Action::Manage => "you may not manage this repository",
+            RepositoryAction::Fetch | RepositoryAction::Archive => {
+                "you may not read this repository"
+            }
+            RepositoryAction::Push => "you may not push to this repository",
+            RepositoryAction::Manage => "you may not manage this repository",
         };
         Err(Error::new(ErrorKind::Denied, message))
     }
@@ -169,7 +171,11 @@ impl Setup {
     /// - [`ErrorKind::NotFound`] if the existence of the repository is secret from the client.
     /// - [`ErrorKind::Denied`] if the configuration forbids the action.
     /// - [`ErrorKind::Failed`] if a setting is not a boolean.
-    pub(crate) fn may_in(&self, question: &Question<'_>, repository: &Opened) -> Result<()> {
+    pub(crate) fn may_in(
+        &self,
+        question: &Question<'_>,
+        repository: &OpenRepository,
+    ) -> Result<()> {
         if question.user.is_none() && self.config.require_export_ok && !is_marked(repository) {
             return Err(question.not_found());
         }
@@ -177,8 +183,8 @@ impl Setup {
             return Ok(());
         };
         let by_default = match question.action {
-            Action::Archive => question.user.is_some(),
-            Action::Push if question.protocol == "git" => {
+            RepositoryAction::Archive => question.user.is_some(),
+            RepositoryAction::Push if question.protocol == "git" => {
                 self.config.daemon_push == DaemonPush::Always
             }
             _ => true,
@@ -199,7 +205,7 @@ impl Setup {
     pub(crate) fn may_change(
         &self,
         question: &Question<'_>,
-        change: &RefChange<'_>,
+        change: &RequestedRefChange<'_>,
     ) -> Option<String> {
         let access = &self.config.access;
         access.refusal(question.user, question.repository.as_str(), change)
@@ -215,7 +221,7 @@ impl Setup {
 
 /// Returns whether a repository is marked for export to all clients: by a file, or by its
 /// configuration in a store, which has no files.
-fn is_marked(repository: &Opened) -> bool {
+fn is_marked(repository: &OpenRepository) -> bool {
     match repository.is_view() {
         false => repository
             .git_dir()

@@ -3,15 +3,15 @@
 //! A push must satisfy each quota that matches its repository. The usage of the repository is
 //! measured before the objects of the push are read, so that a push that cannot fit is refused
 //! early. The quotas are checked again after the objects are received, while no other push can
-//! change the repository ([`Bounds`]).
+//! change the repository ([`PushBounds`]).
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-use pronto::receive_pack::{Bound, Bounds, PackLimit};
+use pronto::receive_pack::{Bound, PackLimit, PushBounds};
 
-use crate::access::{RefChange, fits};
-use crate::opened::Opened;
+use crate::access::{RequestedRefChange, fits};
+use crate::open_repository::OpenRepository;
 use crate::{ErrorKind, Result};
 
 /// The limits of the repositories that a glob matches (`[[quota]]`).
@@ -73,7 +73,11 @@ impl Allowance {
     ///
     /// # Errors
     /// Fails with [`ErrorKind::Failed`] if the repository cannot be read.
-    pub(crate) fn of(quotas: &[Quota], name: &str, repository: &Opened) -> Result<Option<Self>> {
+    pub(crate) fn of(
+        quotas: &[Quota],
+        name: &str,
+        repository: &OpenRepository,
+    ) -> Result<Option<Self>> {
         let has_limit = |quota: &&Quota| quota.bytes.is_some() || quota.refs.is_some();
         let quotas: Vec<Quota> = quotas
             .iter()
@@ -102,7 +106,7 @@ impl Allowance {
 
     /// Returns the reason for which a ref update is refused, or `None` if the update is allowed.
     /// Deletions are always allowed.
-    pub(crate) fn refusal(&self, change: &RefChange<'_>) -> Option<String> {
+    pub(crate) fn refusal(&self, change: &RequestedRefChange<'_>) -> Option<String> {
         if change.deletes {
             return None;
         }
@@ -127,7 +131,7 @@ impl Allowance {
     }
 
     /// Returns the bounds that the repository must satisfy after the push.
-    pub(crate) fn bounds(&self) -> Bounds {
+    pub(crate) fn bounds(&self) -> PushBounds {
         let smallest = |limit: fn(&Quota) -> Option<u64>| {
             let limits = self.quotas.iter().filter_map(|quota| {
                 let origin = quota.reason("");
@@ -136,7 +140,7 @@ impl Allowance {
             });
             limits.min_by_key(|bound| bound.most)
         };
-        let mut bounds = Bounds::default();
+        let mut bounds = PushBounds::default();
         bounds.bytes = smallest(|quota| quota.bytes);
         bounds.refs = smallest(|quota| quota.refs);
         bounds
@@ -177,8 +181,8 @@ mod tests {
         }
     }
 
-    fn change(name: &[u8], creates: bool, deletes: bool) -> RefChange<'_> {
-        RefChange {
+    fn change(name: &[u8], creates: bool, deletes: bool) -> RequestedRefChange<'_> {
+        RequestedRefChange {
             name,
             creates,
             deletes,

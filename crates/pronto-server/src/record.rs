@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::bridge::Counters;
+use crate::bridge::TransferCounters;
 use crate::error::public_message;
 use crate::log;
-use crate::state::State;
+use crate::state::ServerState;
 use crate::store::Tally;
 use crate::{Error, ErrorKind};
 
@@ -15,19 +15,23 @@ use crate::{Error, ErrorKind};
 pub(crate) const UNFINISHED: &str = "the connection ended before the end of the answer";
 
 /// The record of a request, which is logged when it is dropped.
-pub(crate) struct Record {
-    state: Arc<State>,
+pub(crate) struct RequestRecord {
+    state: Arc<ServerState>,
     request: log::Request,
-    pub(crate) counters: Arc<Counters>,
+    pub(crate) counters: Arc<TransferCounters>,
     /// The use of the store by the request.
     pub(crate) tally: Arc<Tally>,
     begun: Instant,
 }
 
-impl Record {
+impl RequestRecord {
     /// Starts the record of a request that has just been received.
-    pub(crate) fn new(state: &Arc<State>, address: SocketAddr, protocol: &'static str) -> Self {
-        Record {
+    pub(crate) fn new(
+        state: &Arc<ServerState>,
+        address: SocketAddr,
+        protocol: &'static str,
+    ) -> Self {
+        RequestRecord {
             request: log::Request {
                 id: state.next_id(),
                 address,
@@ -94,7 +98,7 @@ impl Record {
     }
 }
 
-impl Drop for Record {
+impl Drop for RequestRecord {
     fn drop(&mut self) {
         let mut request = self.request.clone();
         request.received_bytes = self.counters.received();

@@ -12,13 +12,13 @@ use pronto::{Environment, Repository, init, upload_pack};
 use pronto_io::error::IoContext as _;
 use pronto_io::interrupt::Interrupt;
 
-use crate::config::{Config, StoreConfig};
+use crate::config::{ServerConfig, StoreConfig};
 use crate::names::RepositoryName;
-use crate::opened::Opened;
-use crate::store::{Purpose, StoredRepositories};
+use crate::open_repository::OpenRepository;
+use crate::store::{AccessPurpose, StoredRepositories};
 use crate::{Error, ErrorKind, Result};
 use creation::TurnToCreate;
-use resolved::Resolved;
+use resolved::NamedRepository;
 
 /// The largest depth below the root at which repositories are listed.
 const DEEPEST: usize = 16;
@@ -42,14 +42,14 @@ pub struct Repositories {
 }
 
 /// The names that a search has found.
-struct Listing {
+struct RepositoryListing {
     names: Vec<String>,
     most: usize,
 }
 
 /// The client of a push.
 #[derive(Clone, Copy, Debug)]
-pub struct Client<'a> {
+pub struct PushClient<'a> {
     /// The name of the user, if the client has authenticated.
     pub user: Option<&'a str>,
     /// The address of the client.
@@ -90,7 +90,7 @@ impl Repositories {
     ///
     /// # Errors
     /// Fails for the same reasons as [`open`](Self::open), and if the URL of the store is malformed.
-    pub fn managed(config: &Config, environment: &Environment) -> Result<Self> {
+    pub fn managed(config: &ServerConfig, environment: &Environment) -> Result<Self> {
         match &config.store {
             Some(store) => Self::of_store(store, environment),
             None => Self::open(&config.root, environment),
@@ -151,9 +151,9 @@ impl Repositories {
     ///
     /// # Errors
     /// Fails with [`ErrorKind::NotFound`] if no repository has this name, or the path is outside of the root.
-    pub fn find(&self, name: &RepositoryName) -> Result<Opened> {
+    pub fn find(&self, name: &RepositoryName) -> Result<OpenRepository> {
         match &self.store {
-            Some(store) => store.find(name, &self.environment, Purpose::Fetch),
+            Some(store) => store.find(name, &self.environment, AccessPurpose::Fetch),
             None => self.find_in(name, &self.environment),
         }
     }
@@ -163,7 +163,11 @@ impl Repositories {
     ///
     /// # Errors
     /// Fails for the same reasons as [`find`](Self::find).
-    pub fn find_for_push(&self, name: &RepositoryName, client: &Client<'_>) -> Result<Opened> {
+    pub fn find_for_push(
+        &self,
+        name: &RepositoryName,
+        client: &PushClient<'_>,
+    ) -> Result<OpenRepository> {
         let mut environment = self.environment.clone();
         let address = client.address.to_string();
         environment.set("REMOTE_ADDR", &address);
@@ -181,12 +185,12 @@ impl Repositories {
             }
         }
         match &self.store {
-            Some(store) => store.find(name, &environment, Purpose::Push),
+            Some(store) => store.find(name, &environment, AccessPurpose::Push),
             None => self.find_in(name, &environment),
         }
     }
 
-    fn find_in(&self, name: &RepositoryName, environment: &Environment) -> Result<Opened> {
+    fn find_in(&self, name: &RepositoryName, environment: &Environment) -> Result<OpenRepository> {
         let resolved = self.resolve(name, environment)?;
         Ok(resolved.repository.into())
     }
@@ -196,9 +200,9 @@ impl Repositories {
     ///
     /// # Errors
     /// Fails for the same reasons as [`find`](Self::find).
-    fn resolve(&self, name: &RepositoryName, environment: &Environment) -> Result<Resolved> {
+    fn resolve(&self, name: &RepositoryName, environment: &Environment) -> Result<NamedRepository> {
         let resolved = match &self.only {
-            Some(only) if only == name => Resolved {
+            Some(only) if only == name => NamedRepository {
                 repository: upload_pack::find(&self.root, environment).map_err(failed)?,
                 directory: self.root.clone(),
             },
@@ -218,14 +222,14 @@ impl Repositories {
     }
 
     /// Tries the paths at which a repository of this name can be, in Git's order.
-    fn search(&self, name: &RepositoryName, environment: &Environment) -> Result<Resolved> {
+    fn search(&self, name: &RepositoryName, environment: &Environment) -> Result<NamedRepository> {
         let plain = self.root.join(name.as_str());
         let suffixed = self.root.join(format!("{name}.git"));
         for directory in [plain, suffixed] {
             for place in [directory.join(".git"), directory.clone()] {
                 match upload_pack::find_strict(&place, environment) {
                     Ok(repository) => {
-                        return Ok(Resolved {
+                        return Ok(NamedRepository {
                             repository,
                             directory,
                         });
@@ -287,7 +291,7 @@ impl Repositories {
             _ => Error::new(ErrorKind::Io, format!("cannot create '{name}'")).because(error),
         })?;
         let mut options = init::Options::default();
-        options.template = init::Template::None;
+        options.template = init::TemplateSource::None;
         options.initial_branch = self.first_branch();
         let made = Repository::init(&git_dir, &options, &self.environment);
         if let Err(error) = made {
@@ -439,7 +443,7 @@ impl Repositories {
 
     /// Returns the names of at most `most` repositories.
     fn some(&self, most: usize) -> Result<Vec<String>> {
-        let mut listing = Listing {
+        let mut listing = RepositoryListing {
             names: Vec::new(),
             most,
         };
@@ -449,7 +453,13 @@ impl Repositories {
         Ok(listing.names)
     }
 
-    fn list_in(&self, entries: Vec<String>, above: &str, depth: usize, listing: &mut Listing) {
+    fn list_in(
+        &self,
+        entries: Vec<String>,
+        above: &str,
+        depth: usize,
+        listing: &mut RepositoryListing,
+    ) {
         for entry in entries {
             let Ok(name) = RepositoryName::parse(&format!("{above}{entry}")) else {
                 continue;

@@ -5,7 +5,7 @@ use crate::{Error, ErrorKind, Result};
 
 /// A requested Git service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Service {
+pub enum RequestedService {
     /// A fetch: `git-upload-pack`.
     UploadPack,
     /// A push: `git-receive-pack`.
@@ -14,13 +14,13 @@ pub enum Service {
     UploadArchive,
 }
 
-impl Service {
+impl RequestedService {
     /// Returns the service with this name.
     pub fn named(name: &str) -> Option<Self> {
         match name {
-            "git-upload-pack" => Some(Service::UploadPack),
-            "git-receive-pack" => Some(Service::ReceivePack),
-            "git-upload-archive" => Some(Service::UploadArchive),
+            "git-upload-pack" => Some(RequestedService::UploadPack),
+            "git-receive-pack" => Some(RequestedService::ReceivePack),
+            "git-upload-archive" => Some(RequestedService::UploadArchive),
             _ => None,
         }
     }
@@ -28,18 +28,18 @@ impl Service {
     /// Returns the name of the service in the protocol.
     pub fn name(self) -> &'static str {
         match self {
-            Service::UploadPack => "git-upload-pack",
-            Service::ReceivePack => "git-receive-pack",
-            Service::UploadArchive => "git-upload-archive",
+            RequestedService::UploadPack => "git-upload-pack",
+            RequestedService::ReceivePack => "git-receive-pack",
+            RequestedService::UploadArchive => "git-upload-archive",
         }
     }
 }
 
 /// The service and the repository of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
+pub struct RequestTarget {
     /// The service.
-    pub service: Service,
+    pub service: RequestedService,
     /// The repository.
     pub name: RepositoryName,
 }
@@ -54,11 +54,11 @@ pub enum Route {
     /// A call of the JSON API, with the path components after `/api/v1/`.
     Api(Vec<String>),
     /// The advertisement of a service: `/NAME/info/refs?service=...`.
-    Advertise(RepositoryName, Service),
+    Advertise(RepositoryName, RequestedService),
     /// The bundle of a repository with this file name.
     Bundle(RepositoryName, String),
     /// A request to a service.
-    Call(RepositoryName, Service),
+    Call(RepositoryName, RequestedService),
 }
 
 /// The error message for clients of the dumb protocol.
@@ -88,7 +88,7 @@ pub fn parse(path: &str, query: Option<&str>) -> Result<Route> {
         };
     }
     if let Some((name, service)) = path.rsplit_once('/')
-        && let Some(service) = Service::named(service)
+        && let Some(service) = RequestedService::named(service)
     {
         return Ok(Route::Call(RepositoryName::parse(name)?, service));
     }
@@ -109,14 +109,15 @@ pub fn parse(path: &str, query: Option<&str>) -> Result<Route> {
 
 /// Returns the service in a query, or `None` for a query without a service, which clients of the
 /// dumb protocol send.
-fn service_asked(query: Option<&str>) -> Result<Option<Service>> {
+fn service_asked(query: Option<&str>) -> Result<Option<RequestedService>> {
     let mut pairs = query.unwrap_or_default().split('&');
     let Some(name) = pairs.find_map(|pair| pair.strip_prefix("service=")) else {
         return Ok(None);
     };
     // Archives are not advertised: clients request the version of the protocol from
     // git-upload-pack.
-    let service = Service::named(name).filter(|service| *service != Service::UploadArchive);
+    let service =
+        RequestedService::named(name).filter(|service| *service != RequestedService::UploadArchive);
     let service = service.ok_or_else(|| {
         let message = "unknown service; there are git-upload-pack and git-receive-pack";
         Error::new(ErrorKind::Denied, message)
@@ -131,18 +132,18 @@ mod tests {
     #[test]
     fn addresses_are_told_apart() {
         let name = |name| RepositoryName::parse(name).expect("allowed");
-        let upload = Service::UploadPack;
+        let upload = RequestedService::UploadPack;
         assert_eq!(
             parse("/a/b.git/info/refs", Some("service=git-upload-pack")).expect("known"),
             Route::Advertise(name("a/b"), upload)
         );
         assert_eq!(
             parse("/a%20b/git-receive-pack", None).expect("known"),
-            Route::Call(name("a b"), Service::ReceivePack)
+            Route::Call(name("a b"), RequestedService::ReceivePack)
         );
         assert_eq!(
             parse("/a/git-upload-archive", None).expect("known"),
-            Route::Call(name("a"), Service::UploadArchive)
+            Route::Call(name("a"), RequestedService::UploadArchive)
         );
         assert_eq!(
             parse("/a/b.git/bundle/1-2.bundle", None).expect("known"),

@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The action for a private key file that does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Missing {
+pub(crate) enum MissingKey {
     /// Generate a key and store it.
     Make,
     /// Generate a temporary key, as a check before a start that would create the file.
@@ -25,7 +25,7 @@ pub(crate) enum Missing {
 }
 
 /// A generated private key, with the text to store.
-pub(crate) struct Made<K> {
+pub(crate) struct NewKey<K> {
     pub(crate) key: K,
     pub(crate) text: String,
 }
@@ -38,14 +38,14 @@ pub(crate) struct Made<K> {
 pub(crate) fn make<K>(
     path: &Path,
     read: impl FnOnce(&Path) -> Result<Option<K>>,
-    make: impl FnOnce() -> Result<Made<K>>,
+    make: impl FnOnce() -> Result<NewKey<K>>,
 ) -> Result<K> {
     let locked = |error: pronto_io::lock_file::Error| error.map_kind(|_| ErrorKind::Io);
     let lock = LockFile::acquire(path, Marking::Marked, PATIENCE).map_err(locked)?;
     if let Some(key) = read(path)? {
         return Ok(key);
     }
-    let Made { key, text } = make()?;
+    let NewKey { key, text } = make()?;
     store(lock, path, text.as_bytes())?;
     Ok(key)
 }
@@ -61,7 +61,7 @@ pub(crate) fn store(mut lock: LockFile, path: &Path, bytes: &[u8]) -> Result<()>
         let restricted = file.set_permissions(only_owner);
         restricted.context(ErrorKind::Io, "cannot write", path)?;
     }
-    lock.wait_for(pronto_io::sync::SyncMethod::Flush);
+    lock.set_sync_method(pronto_io::sync::SyncMethod::Flush);
     let written = lock.write(bytes);
     written.map_err(|error| error.map_kind(|_| ErrorKind::Io))?;
     lock.commit_to(path)

@@ -12,14 +12,14 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::admission::{Admission, MADE_ROOM};
-use crate::config::Config;
-use crate::connection::{Accepted, Phase};
-use crate::directory::Directory;
-use crate::log::{Event, Tell};
+use crate::config::ServerConfig;
+use crate::connection::{Accepted, ServerPhase};
+use crate::directory::UserDirectory;
+use crate::log::{Event, OnEvent};
 use crate::repositories::Repositories;
-use crate::secret::Missing;
+use crate::secret::MissingKey;
 use crate::service::GitService;
-use crate::state::{Setup, State};
+use crate::state::{ServerState, Setup};
 use crate::upkeep::{self, Keeping};
 use crate::{Error, ErrorKind, Result, cache_directory, connection, daemon, netsync, ssh, tls};
 
@@ -42,26 +42,26 @@ const SPARE_THREADS: usize = 16;
 #[non_exhaustive]
 pub struct Options {
     /// The configuration.
-    pub config: Config,
+    pub config: ServerConfig,
     /// The file from which the configuration was read, for reloads.
     pub file: Option<PathBuf>,
     /// The only user and the token, for a server without a file of users.
-    pub owner: Option<Owner>,
+    pub owner: Option<ImplicitUser>,
     /// The environment with which repositories are opened.
     pub environment: Environment,
     /// The implementation of the Git services.
     pub service: Box<dyn GitService>,
     /// The receiver of events.
-    pub tell: Box<Tell>,
+    pub on_event: Box<OnEvent>,
 }
 
 impl Options {
     /// Returns the options of a server whose `config` was not read from a file.
     pub fn new(
-        config: Config,
+        config: ServerConfig,
         environment: Environment,
         service: Box<dyn GitService>,
-        tell: Box<Tell>,
+        on_event: Box<OnEvent>,
     ) -> Self {
         Options {
             config,
@@ -69,14 +69,14 @@ impl Options {
             owner: None,
             environment,
             service,
-            tell,
+            on_event,
         }
     }
 }
 
 /// The only user of a server without a file of users.
 #[derive(Clone, Debug)]
-pub struct Owner {
+pub struct ImplicitUser {
     /// The name of the user.
     pub name: String,
     /// The token of the user.
@@ -137,8 +137,8 @@ pub fn serve(options: Options, control: &Control<'_>) -> Result<()> {
 ///
 /// # Errors
 /// Fails if a file or directory does not exist, or cannot be used.
-pub fn check(config: &Config, environment: &Environment) -> Result<()> {
-    let setup = setup(config.clone(), environment, &Purpose::Check)?;
+pub fn check(config: &ServerConfig, environment: &Environment) -> Result<()> {
+    let setup = setup(config.clone(), environment, &SetupPurpose::Check)?;
     match setup.repositories.store() {
         Some(store) => store.check(),
         None => Ok(()),
@@ -146,46 +146,50 @@ pub fn check(config: &Config, environment: &Environment) -> Result<()> {
 }
 
 /// The purpose for which a setup is created.
-enum Purpose<'a> {
+enum SetupPurpose<'a> {
     Check,
-    Start(Option<&'a Owner>),
+    Start(Option<&'a ImplicitUser>),
     Reload(&'a Setup),
 }
 
-fn setup(config: Config, environment: &Environment, purpose: &Purpose<'_>) -> Result<Setup> {
+fn setup(
+    config: ServerConfig,
+    environment: &Environment,
+    purpose: &SetupPurpose<'_>,
+) -> Result<Setup> {
     let users = match purpose {
-        Purpose::Start(Some(owner)) => Directory::with_one(&owner.name, &owner.token),
-        _ => Directory::open(config.users.clone())?,
+        SetupPurpose::Start(Some(owner)) => UserDirectory::with_one(&owner.name, &owner.token),
+        _ => UserDirectory::open(config.users.clone())?,
     };
     // A reload keeps the counts of connections and requests if the limits are unchanged.
     let admission = match purpose {
-        Purpose::Reload(before) if before.config.limits == config.limits => {
+        SetupPurpose::Reload(before) if before.config.limits == config.limits => {
             Arc::clone(&before.admission)
         }
         _ => Arc::new(Admission::new(&config.limits)),
     };
     match purpose {
-        Purpose::Check => {
+        SetupPurpose::Check => {
             cache_directory::check(&config.cache)?;
             if !config.netsync.listen.is_empty() {
-                netsync::key(&config.netsync, Missing::Allow)?;
+                netsync::key(&config.netsync, MissingKey::Allow)?;
             }
         }
         // Without a configuration, the directory is only a default. If it cannot be used, packs
         // that need it are not cached.
-        Purpose::Start(None) => cache_directory::prepare(&config.cache)?,
+        SetupPurpose::Start(None) => cache_directory::prepare(&config.cache)?,
         // A reload does not change the directory.
-        Purpose::Start(Some(_)) | Purpose::Reload(_) => {}
+        SetupPurpose::Start(Some(_)) | SetupPurpose::Reload(_) => {}
     }
     let has_ssh = !config.ssh.listen.is_empty();
     let ssh = match purpose {
-        Purpose::Check if has_ssh => Some(ssh::setup(&config.ssh, Missing::Allow)?),
-        Purpose::Start(_) if has_ssh => Some(ssh::setup(&config.ssh, Missing::Make)?),
+        SetupPurpose::Check if has_ssh => Some(ssh::setup(&config.ssh, MissingKey::Allow)?),
+        SetupPurpose::Start(_) if has_ssh => Some(ssh::setup(&config.ssh, MissingKey::Make)?),
         // A reload does not change the addresses, and therefore not the key.
-        Purpose::Reload(before) if has_ssh && before.ssh.is_some() => {
-            Some(ssh::setup(&config.ssh, Missing::Refuse)?)
+        SetupPurpose::Reload(before) if has_ssh && before.ssh.is_some() => {
+            Some(ssh::setup(&config.ssh, MissingKey::Refuse)?)
         }
-        Purpose::Reload(before) => before.ssh.clone(),
+        SetupPurpose::Reload(before) => before.ssh.clone(),
         _ => None,
     };
     Ok(Setup {
@@ -201,7 +205,7 @@ fn setup(config: Config, environment: &Environment, purpose: &Purpose<'_>) -> Re
 
 /// The protocol of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Protocol {
+enum SocketProtocol {
     Http,
     Git,
     Ssh,
@@ -214,18 +218,18 @@ async fn run(options: Options, control: &Control<'_>) -> Result<()> {
         owner,
         environment,
         service,
-        tell,
+        on_event,
     } = options;
     // The store blocks on a runtime of its own.
     let setup = tokio::task::block_in_place(|| {
-        setup(config, &environment, &Purpose::Start(owner.as_ref()))
+        setup(config, &environment, &SetupPurpose::Start(owner.as_ref()))
     })?;
     let (http, daemon) = (listen(&setup.config.http)?, listen(&setup.config.daemon)?);
     let ssh = listen(&setup.config.ssh.listen)?;
     let peers = listen(&setup.config.netsync.listen)?;
     let peers_key = match peers.is_empty() {
         true => None,
-        false => Some(netsync::key(&setup.config.netsync, Missing::Make)?),
+        false => Some(netsync::key(&setup.config.netsync, MissingKey::Make)?),
     };
     let has_tls = setup.tls.is_some();
     let started = Started {
@@ -239,11 +243,11 @@ async fn run(options: Options, control: &Control<'_>) -> Result<()> {
             setup.repositories.list_at_start().unwrap_or_default()
         }),
     };
-    let state = Arc::new(State::new(setup, service, Interrupt::new(), tell));
+    let state = Arc::new(ServerState::new(setup, service, Interrupt::new(), on_event));
     announce(&state, &started, has_tls);
     upkeep::report_faults(&state);
     let keeping = Keeping::start(&state)?;
-    let (drain, drains) = watch::channel(Phase::Serving);
+    let (drain, drains) = watch::channel(ServerPhase::Serving);
     let drain = Arc::new(drain);
     let peers = match peers_key {
         Some(key) => Some(netsync::start(&state, blocking(peers)?, key, &drain)?),
@@ -251,9 +255,9 @@ async fn run(options: Options, control: &Control<'_>) -> Result<()> {
     };
     let mut accepting = JoinSet::new();
     for (protocol, sockets) in [
-        (Protocol::Http, http),
-        (Protocol::Git, daemon),
-        (Protocol::Ssh, ssh),
+        (SocketProtocol::Http, http),
+        (SocketProtocol::Git, daemon),
+        (SocketProtocol::Ssh, ssh),
     ] {
         for socket in sockets {
             let state = Arc::clone(&state);
@@ -279,7 +283,7 @@ async fn run(options: Options, control: &Control<'_>) -> Result<()> {
 
 /// Waits until the server has to end.
 async fn wait(
-    state: &State,
+    state: &ServerState,
     control: &Control<'_>,
     file: Option<&Path>,
     environment: &Environment,
@@ -293,7 +297,7 @@ async fn wait(
 }
 
 /// Reports all addresses as events.
-fn announce(state: &State, started: &Started, has_tls: bool) {
+fn announce(state: &ServerState, started: &Started, has_tls: bool) {
     let name = if has_tls { "https" } else { "http" };
     for (protocol, addresses) in [
         (name, &started.http),
@@ -303,19 +307,19 @@ fn announce(state: &State, started: &Started, has_tls: bool) {
     ] {
         for address in addresses {
             let address = *address;
-            state.tell(&Event::Listening { protocol, address });
+            state.on_event(&Event::Listening { protocol, address });
         }
     }
 }
 
 /// Opens the repositories of a configuration.
 fn repositories(
-    config: &Config,
+    config: &ServerConfig,
     environment: &Environment,
-    purpose: &Purpose<'_>,
+    purpose: &SetupPurpose<'_>,
 ) -> Result<Repositories> {
     let kept = match purpose {
-        Purpose::Reload(before) => before.repositories.store().map(|_| &before.repositories),
+        SetupPurpose::Reload(before) => before.repositories.store().map(|_| &before.repositories),
         _ => None,
     };
     let Some(store) = &config.store else {
@@ -337,15 +341,15 @@ fn repositories(
         return Ok(kept.clone());
     }
     match purpose {
-        Purpose::Check => Repositories::of_store(store, environment),
-        Purpose::Start(_) => {
+        SetupPurpose::Check => Repositories::of_store(store, environment),
+        SetupPurpose::Start(_) => {
             let found = Repositories::of_store_with_cache(store, environment)?;
             match found.store() {
                 Some(store) => store.check_start().map(|()| found.clone()),
                 None => Ok(found),
             }
         }
-        Purpose::Reload(_) => {
+        SetupPurpose::Reload(_) => {
             let message = "a store cannot be added while the server runs";
             Err(Error::new(ErrorKind::Config, message))
         }
@@ -353,23 +357,23 @@ fn repositories(
 }
 
 /// Waits for the open connections.
-async fn end(state: &State, drain: &watch::Sender<Phase>, control: &Control<'_>) {
+async fn end(state: &ServerState, drain: &watch::Sender<ServerPhase>, control: &Control<'_>) {
     let connections = drain.receiver_count();
-    state.tell(&Event::Draining { connections });
+    state.on_event(&Event::Draining { connections });
     // Without connections, the channel has no receivers.
-    let _ = drain.send(Phase::Draining);
+    let _ = drain.send(ServerPhase::Draining);
     let end = Instant::now() + state.setup().config.limits.drain;
     while drain.receiver_count() > 0 && Instant::now() < end && !control.stop.is_triggered() {
         tokio::time::sleep(LOOK / 5).await;
     }
     let connections = drain.receiver_count();
-    state.tell(&Event::Drained { connections });
+    state.on_event(&Event::Drained { connections });
     // Services that still run lose their clients, and end.
     state.stop.trigger();
     if let Some(store) = state.setup().repositories.store() {
         store.stop();
     }
-    let _ = drain.send(Phase::Cut);
+    let _ = drain.send(ServerPhase::Cut);
     let end = Instant::now() + CUT;
     let is_idle = || state.metrics.under_way.get() == 0 && drain.receiver_count() == 0;
     while !is_idle() && Instant::now() < end {
@@ -379,11 +383,11 @@ async fn end(state: &State, drain: &watch::Sender<Phase>, control: &Control<'_>)
 
 /// Reloads the configuration. A malformed configuration changes nothing. The addresses stay the
 /// same.
-fn reload(state: &State, file: Option<&Path>, environment: &Environment) {
+fn reload(state: &ServerState, file: Option<&Path>, environment: &Environment) {
     let Some(file) = file else { return };
     let before = state.setup();
-    let read =
-        Config::read(file).and_then(|config| setup(config, environment, &Purpose::Reload(&before)));
+    let read = ServerConfig::read(file)
+        .and_then(|config| setup(config, environment, &SetupPurpose::Reload(&before)));
     let error = match read {
         Ok(setup) => {
             state.replace(setup);
@@ -392,7 +396,7 @@ fn reload(state: &State, file: Option<&Path>, environment: &Environment) {
         }
         Err(error) => Some(error.to_string()),
     };
-    state.tell(&Event::Reloaded { error });
+    state.on_event(&Event::Reloaded { error });
 }
 
 fn listen(addresses: &[SocketAddr]) -> Result<Vec<TcpListener>> {
@@ -432,10 +436,10 @@ fn addresses(sockets: &[TcpListener]) -> Vec<SocketAddr> {
 
 /// Accepts connections until the task is aborted.
 async fn accept(
-    state: Arc<State>,
-    protocol: Protocol,
+    state: Arc<ServerState>,
+    protocol: SocketProtocol,
     socket: TcpListener,
-    drain: watch::Receiver<Phase>,
+    drain: watch::Receiver<ServerPhase>,
 ) {
     loop {
         match socket.accept().await {
@@ -448,17 +452,17 @@ async fn accept(
 }
 
 fn begin(
-    state: &Arc<State>,
-    protocol: Protocol,
+    state: &Arc<ServerState>,
+    protocol: SocketProtocol,
     stream: TcpStream,
     address: SocketAddr,
-    drain: watch::Receiver<Phase>,
+    drain: watch::Receiver<ServerPhase>,
 ) {
     let state = Arc::clone(state);
     // Connections are counted here, so that they are admitted in the order of their arrival.
     let connected = match state.setup().admission.connect(address.ip()) {
         Ok(connected) => connected,
-        Err(full) if protocol == Protocol::Http => {
+        Err(full) if protocol == SocketProtocol::Http => {
             tokio::spawn(connection::refuse(state, stream, address, full));
             return;
         }
@@ -467,7 +471,7 @@ fn begin(
             state.refused(address, reason);
             tokio::spawn(async move {
                 match protocol {
-                    Protocol::Ssh => ssh::refuse_connection(stream, reason).await,
+                    SocketProtocol::Ssh => ssh::refuse_connection(stream, reason).await,
                     _ => daemon::refuse_connection(stream, reason).await,
                 }
             });
@@ -482,9 +486,9 @@ fn begin(
         let log = Arc::clone(&state);
         let serving = async {
             match protocol {
-                Protocol::Http => connection::serve(state, stream, client, drain).await,
-                Protocol::Ssh => ssh::serve(state, stream, client, drain).await,
-                Protocol::Git => {
+                SocketProtocol::Http => connection::serve(state, stream, client, drain).await,
+                SocketProtocol::Ssh => ssh::serve(state, stream, client, drain).await,
+                SocketProtocol::Git => {
                     daemon::serve(state, stream, client).await;
                     // The guard keeps the server from ending until this point.
                     drop(drain);

@@ -10,42 +10,42 @@ use std::io::{Read, Write};
 use std::sync::Arc;
 
 use prometheus_client::registry::Registry;
-use pronto::receive_pack::{Bounds, PackLimit};
-use pronto_io::budget::Budget;
+use pronto::receive_pack::{PackLimit, PushBounds};
+use pronto_io::budget::RequestBudget;
 use pronto_io::interrupt::Interrupt;
-use pronto_wire::advertisement::Version;
+use pronto_wire::advertisement::ProtocolVersion;
 
-use crate::access::RefChange;
+use crate::access::RequestedRefChange;
 use crate::bundles::OpenedBundle;
-use crate::opened::Opened;
+use crate::open_repository::OpenRepository;
 use crate::{Error, ErrorKind, Result};
 
 pub use native::Native;
-pub use process::Git;
+pub use process::GitProgram;
 
 /// A request to a service.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// The repository.
-    pub repository: &'a Opened,
-    /// The value of the header `Git-Protocol`, or its equivalent.
+    pub repository: &'a OpenRepository,
+    /// The value of the header `GitProgram-Protocol`, or its equivalent.
     pub protocol: Option<&'a str>,
     /// The flag that is triggered when the server ends.
     pub interrupt: &'a Interrupt,
     /// The memory budget of the request.
-    pub budget: &'a Arc<Budget>,
+    pub budget: &'a Arc<RequestBudget>,
 }
 
 impl Request<'_> {
     /// Returns the protocol version that the client requested.
-    pub fn version(&self) -> Version {
+    pub fn version(&self) -> ProtocolVersion {
         pronto::upload_pack::requested_version(self.protocol.map(str::as_bytes))
     }
 }
 
 /// The streams of a request. Reads and writes wait for the client, and fail if the client makes no
 /// progress.
-pub struct Streams<'a> {
+pub struct RequestStreams<'a> {
     /// The bytes from the client.
     pub input: &'a mut (dyn Read + Send),
     /// The bytes for the client.
@@ -53,20 +53,20 @@ pub struct Streams<'a> {
 }
 
 /// The policy that decides about the ref updates of a push before its objects are read.
-pub trait Judge: Sync {
+pub trait PushPolicy: Sync {
     /// Measures the repository, and returns the limit on the size of the pack. This is the first
     /// call for a push.
     ///
     /// # Errors
     /// Fails if the repository cannot be read.
-    fn pack_limit(&self, _repository: &Opened) -> Result<Option<PackLimit>> {
+    fn pack_limit(&self, _repository: &OpenRepository) -> Result<Option<PackLimit>> {
         Ok(None)
     }
 
     /// Returns the bounds that the repository must satisfy after the push. This call follows
     /// [`pack_limit`](Self::pack_limit).
-    fn bounds(&self) -> Bounds {
-        Bounds::default()
+    fn bounds(&self) -> PushBounds {
+        PushBounds::default()
     }
 
     /// Returns the largest size in bytes of the commands of a push, or of its push certificate.
@@ -75,7 +75,7 @@ pub trait Judge: Sync {
     }
 
     /// Returns the reason for which a ref update is refused, or `None` if the update is allowed.
-    fn refusal(&self, change: &RefChange<'_>) -> Option<String>;
+    fn refusal(&self, change: &RequestedRefChange<'_>) -> Option<String>;
 
     /// Returns the reason for which a ref accepts only fast-forwards, or `None` if other updates
     /// are allowed.
@@ -102,7 +102,7 @@ pub trait GitService: Send + Sync {
     /// # Errors
     /// Fails if the client violates the protocol, the repository cannot be read, or the connection
     /// is lost.
-    fn answer_fetch(&self, request: &Request<'_>, streams: Streams<'_>) -> Result<()>;
+    fn answer_fetch(&self, request: &Request<'_>, streams: RequestStreams<'_>) -> Result<()>;
 
     /// Opens the bundle of the repository with this file name. Returns `None` if there is no such
     /// bundle.
@@ -117,7 +117,7 @@ pub trait GitService: Send + Sync {
     ///
     /// # Errors
     /// Fails for the same reasons as [`answer_fetch`](Self::answer_fetch).
-    fn serve_fetch(&self, request: &Request<'_>, streams: Streams<'_>) -> Result<()>;
+    fn serve_fetch(&self, request: &Request<'_>, streams: RequestStreams<'_>) -> Result<()>;
 
     /// Sends the advertisement of `git-receive-pack`.
     ///
@@ -134,15 +134,15 @@ pub trait GitService: Send + Sync {
     fn answer_push(
         &self,
         request: &Request<'_>,
-        judge: &dyn Judge,
-        streams: Streams<'_>,
+        judge: &dyn PushPolicy,
+        streams: RequestStreams<'_>,
     ) -> Result<()>;
 
     /// Serves a request for an archive of a tree (`git-upload-archive`).
     ///
     /// # Errors
     /// Fails for the same reasons as [`answer_fetch`](Self::answer_fetch).
-    fn serve_archive(&self, request: &Request<'_>, streams: Streams<'_>) -> Result<()>;
+    fn serve_archive(&self, request: &Request<'_>, streams: RequestStreams<'_>) -> Result<()>;
 
     /// Notifies the service that a push through another path has changed refs of the repository.
     fn pushed(&self, _repository: &pronto::Repository) {}
@@ -154,13 +154,13 @@ pub trait GitService: Send + Sync {
     fn serve_push(
         &self,
         request: &Request<'_>,
-        judge: &dyn Judge,
-        streams: Streams<'_>,
+        judge: &dyn PushPolicy,
+        streams: RequestStreams<'_>,
     ) -> Result<()> {
-        let Streams { input, output } = streams;
+        let RequestStreams { input, output } = streams;
         self.advertise_push(request, output)?;
         output.flush().map_err(broken)?;
-        self.answer_push(request, judge, Streams { input, output })
+        self.answer_push(request, judge, RequestStreams { input, output })
     }
 }
 

@@ -8,13 +8,13 @@ use pronto::Environment;
 use pronto_io::interrupt::Interrupt;
 
 use crate::admission::Admission;
-use crate::config::Config;
-use crate::directory::Directory;
-use crate::permission::{Proof, Proven};
+use crate::config::ServerConfig;
+use crate::directory::UserDirectory;
+use crate::permission::{IdentityProof, Proven};
 use crate::repositories::Repositories;
-use crate::service::{GitService, Streams};
+use crate::service::{GitService, RequestStreams};
 use crate::state::Setup;
-use crate::work::{LONGEST_PROTOCOL, Requester, Services, Work};
+use crate::work::{AdmittedRequest, LONGEST_PROTOCOL, Requester, Services};
 use crate::{Error, ErrorKind, Result, command};
 
 /// The client, and the interfaces that the request uses.
@@ -42,11 +42,11 @@ pub struct Shell<'a> {
 /// repository; or the service fails.
 pub fn serve_command(
     shell: &Shell<'_>,
-    config: Config,
+    config: ServerConfig,
     command: &[u8],
-    streams: Streams<'_>,
+    streams: RequestStreams<'_>,
 ) -> Result<()> {
-    let users = Directory::open(config.users.clone())?;
+    let users = UserDirectory::open(config.users.clone())?;
     let repositories = match &config.store {
         Some(store) => {
             Repositories::of_store_for_command(store, &shell.environment, shell.interrupt)?
@@ -62,13 +62,13 @@ pub fn serve_command(
         config,
         successor: OnceLock::new(),
     };
-    let Some(user) = setup.user_of(Proof::Name(shell.user)) else {
+    let Some(user) = setup.user_of(IdentityProof::Name(shell.user)) else {
         let message = format!("there is no user '{}'", shell.user);
         return Err(Error::new(ErrorKind::Denied, message));
     };
     let target = command::parse(command)?;
     let protocol = shell.protocol.clone();
-    let work = Work {
+    let work = AdmittedRequest {
         setup: Arc::new(setup),
         requester: Requester {
             user: Some(user),

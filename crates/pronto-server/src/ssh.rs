@@ -18,16 +18,16 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 
 use crate::Result;
-use crate::activity::{Awake, Look, NOT_ASKED, NOT_READ, Times};
+use crate::activity::{Awake, ConnectionHealth, NOT_ASKED, NOT_READ, WaitLimits};
 use crate::bridge::patience_per_piece;
 use crate::config;
-use crate::connection::{Accepted, Phase, end_with, until};
+use crate::connection::{Accepted, ServerPhase, end_with, until};
 use crate::keys::fingerprint;
-use crate::secret::Missing;
-use crate::state::{Ssh, State};
-use link::Link;
-use session::Session;
-use socket::Socket;
+use crate::secret::MissingKey;
+use crate::state::{ServerState, SshServer};
+use link::SshConnection;
+use session::SshSession;
+use socket::SshSocket;
 
 /// The time in which a client can notice that its connection ends.
 const GRACE: Duration = Duration::from_secs(1);
@@ -103,12 +103,12 @@ const KEYS: &[Algorithm] = &[
 ///
 /// # Errors
 /// Fails if the key cannot be read, generated or used.
-pub(crate) fn setup(config: &config::Ssh, missing: Missing) -> Result<Ssh> {
+pub(crate) fn setup(config: &config::SshConfig, missing: MissingKey) -> Result<SshServer> {
     let key = match &config.host_key {
         Some(path) => host_key::obtain(path, missing)?,
         None => host_key::generate()?,
     };
-    Ok(Ssh {
+    Ok(SshServer {
         fingerprint: fingerprint(key.public_key()),
         config: Arc::new(server_config(key)),
     })
@@ -153,15 +153,15 @@ pub(crate) async fn refuse_connection(socket: TcpStream, reason: &str) {
 
 /// Serves a connection until it ends, or until its requests are finished when the server drains.
 pub(crate) async fn serve(
-    state: Arc<State>,
+    state: Arc<ServerState>,
     socket: TcpStream,
     client: Accepted,
-    mut drain: watch::Receiver<Phase>,
+    mut drain: watch::Receiver<ServerPhase>,
 ) {
     let setup = state.setup();
     let Some(ssh) = setup.ssh.clone() else { return };
     let (limits, begun) = (&setup.config.limits, Instant::now());
-    let times = Times {
+    let times = WaitLimits {
         head: limits.login,
         head_in_crowd: LOGIN_IN_CROWD,
         idle: limits.idle,
@@ -171,10 +171,10 @@ pub(crate) async fn serve(
     drop(setup);
     // Small responses must not be delayed (`TCP_NODELAY`).
     let _ = socket.set_nodelay(true);
-    let socket = Socket::new(socket);
+    let socket = SshSocket::new(socket);
     let address = client.address;
-    let link = Arc::new(Link::new(&state, client));
-    let session = Session::new(&link);
+    let link = Arc::new(SshConnection::new(&state, client));
+    let session = SshSession::new(&link);
     // The future is boxed, so that a connection that has sent nothing does not use memory for it.
     let greeting = Box::pin(run_stream(ssh.config, socket.clone(), session));
     let greeting = tokio::time::timeout(handshake, greeting);
@@ -194,7 +194,7 @@ pub(crate) async fn serve(
         handshake_end: begun + handshake,
         running,
     };
-    let Ending { is_polite, reason } = supervisor.wait(&mut drain).await;
+    let ConnectionEnd { is_polite, reason } = supervisor.wait(&mut drain).await;
     closing.reason = reason;
     if is_polite {
         let handle = supervisor.running.handle();
@@ -212,8 +212,8 @@ pub(crate) async fn serve(
 /// A guard that ends a connection when it is dropped. The library serves the connection on a
 /// separate task, which would continue.
 struct Closing {
-    socket: Socket,
-    link: Arc<Link>,
+    socket: SshSocket,
+    link: Arc<SshConnection>,
     /// The reason for the log, if the client has caused the end.
     reason: Option<&'static str>,
 }
@@ -227,35 +227,35 @@ impl Drop for Closing {
 
 /// The supervisor of a connection, which ends it after a timeout, and when the server ends.
 struct Supervisor<'a> {
-    link: &'a Link,
+    link: &'a SshConnection,
     awake: Awake,
-    times: Times,
+    times: WaitLimits,
     handshake_end: Instant,
-    running: RunningSession<Session>,
+    running: RunningSession<SshSession>,
 }
 
 /// The end of a connection.
 #[derive(Clone, Copy, Debug)]
-struct Ending {
+struct ConnectionEnd {
     /// Whether there is time for a disconnect message.
     is_polite: bool,
     /// The reason for the log, if the client has caused the end.
     reason: Option<&'static str>,
 }
 
-impl Ending {
-    const ABRUPT: Self = Ending {
+impl ConnectionEnd {
+    const ABRUPT: Self = ConnectionEnd {
         is_polite: false,
         reason: None,
     };
 
-    const POLITE: Self = Ending {
+    const POLITE: Self = ConnectionEnd {
         is_polite: true,
         reason: None,
     };
 
     fn with(self, reason: Option<&'static str>) -> Self {
-        Ending { reason, ..self }
+        ConnectionEnd { reason, ..self }
     }
 }
 
@@ -273,7 +273,7 @@ fn reason_of(error: &russh::Error) -> Option<&'static str> {
 
 impl Supervisor<'_> {
     /// Waits until the connection has ended, or has to end.
-    async fn wait(&mut self, drain: &mut watch::Receiver<Phase>) -> Ending {
+    async fn wait(&mut self, drain: &mut watch::Receiver<ServerPhase>) -> ConnectionEnd {
         let activity = &self.link.activity;
         loop {
             let allowed = self.times.among(self.awake.count());
@@ -284,11 +284,11 @@ impl Supervisor<'_> {
             }
             tokio::select! {
                 ended = &mut self.running => {
-                    return Ending::ABRUPT.with(ended.err().and_then(|error| reason_of(&error)));
+                    return ConnectionEnd::ABRUPT.with(ended.err().and_then(|error| reason_of(&error)));
                 }
                 changed = drain.changed() => {
-                    if changed.is_err() || *drain.borrow_and_update() == Phase::Cut {
-                        return Ending::ABRUPT;
+                    if changed.is_err() || *drain.borrow_and_update() == ServerPhase::Cut {
+                        return ConnectionEnd::ABRUPT;
                     }
                     self.link.drain();
                 }
@@ -297,13 +297,13 @@ impl Supervisor<'_> {
                 () = tokio::time::sleep(wait) => {
                     let is_late = Instant::now() >= self.handshake_end;
                     if is_late && !self.link.is_encrypted() {
-                        return Ending::ABRUPT;
+                        return ConnectionEnd::ABRUPT;
                     }
                     match activity.look(allowed) {
-                        Look::Fine => {}
-                        Look::Idle => return Ending::POLITE,
-                        Look::NeverAsked => return Ending::POLITE.with(Some(NOT_ASKED)),
-                        Look::Stalled => return Ending::ABRUPT.with(Some(NOT_READ)),
+                        ConnectionHealth::Fine => {}
+                        ConnectionHealth::Idle => return ConnectionEnd::POLITE,
+                        ConnectionHealth::NeverAsked => return ConnectionEnd::POLITE.with(Some(NOT_ASKED)),
+                        ConnectionHealth::Stalled => return ConnectionEnd::ABRUPT.with(Some(NOT_READ)),
                     }
                 }
             }
@@ -312,8 +312,8 @@ impl Supervisor<'_> {
                 // interpret a disconnect message as a failure of the request.
                 let left = tokio::time::timeout(GRACE, &mut self.running).await;
                 return match left {
-                    Ok(_) => Ending::ABRUPT,
-                    Err(_) => Ending::POLITE,
+                    Ok(_) => ConnectionEnd::ABRUPT,
+                    Err(_) => ConnectionEnd::POLITE,
                 };
             }
         }

@@ -7,22 +7,22 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use pronto_io::interrupt::Interrupt;
 use tokio_rustls::TlsAcceptor;
 
-use crate::admission::{Admission, Connection, Network, Owner};
+use crate::admission::{Admission, AdmittedConnection, Network, SlotOwner};
 use crate::certificate::CertificateNames;
-use crate::config::Config;
-use crate::directory::Directory;
-use crate::log::{Event, Request, Tell};
+use crate::config::ServerConfig;
+use crate::directory::UserDirectory;
+use crate::log::{Event, OnEvent, Request};
 use crate::metrics::Metrics;
 use crate::repositories::Repositories;
 use crate::service::GitService;
 
 /// The part of the shared state that a reload replaces.
 pub(crate) struct Setup {
-    pub(crate) config: Config,
+    pub(crate) config: ServerConfig,
     pub(crate) repositories: Repositories,
-    pub(crate) users: Directory,
+    pub(crate) users: UserDirectory,
     pub(crate) tls: Option<TlsAcceptor>,
-    pub(crate) ssh: Option<Ssh>,
+    pub(crate) ssh: Option<SshServer>,
     pub(crate) admission: Arc<Admission>,
     /// The setup of the next reload. Requests that began before the reload use it to check whether
     /// they are still allowed.
@@ -31,21 +31,21 @@ pub(crate) struct Setup {
 
 /// The SSH configuration, with the host key by which clients recognise the server.
 #[derive(Clone)]
-pub(crate) struct Ssh {
+pub(crate) struct SshServer {
     pub(crate) config: Arc<russh::server::Config>,
     /// The fingerprint of the host key.
     pub(crate) fingerprint: String,
 }
 
 /// The state that all connections share.
-pub(crate) struct State {
+pub(crate) struct ServerState {
     setup: RwLock<Arc<Setup>>,
     pub(crate) service: Box<dyn GitService>,
     pub(crate) metrics: Metrics,
     pub(crate) stop: Interrupt,
     /// The number of connections that have received data, and therefore have buffers.
     pub(crate) awake: AtomicUsize,
-    tell: Box<Tell>,
+    on_event: Box<OnEvent>,
     /// A random part of request ids, so that ids of two servers differ.
     first_id: u32,
     requests: AtomicU64,
@@ -53,32 +53,32 @@ pub(crate) struct State {
 
 /// The client of a request.
 #[derive(Clone, Debug)]
-pub(crate) struct Client {
+pub(crate) struct RequestClient {
     pub(crate) address: SocketAddr,
     /// The client certificate, if the client has sent one.
     pub(crate) certificate: Option<Arc<CertificateNames>>,
     /// Whether the connection is from this machine, without TLS.
     pub(crate) is_local: bool,
-    pub(crate) connection: Arc<Connection>,
+    pub(crate) connection: Arc<AdmittedConnection>,
 }
 
-impl State {
+impl ServerState {
     pub(crate) fn new(
         setup: Setup,
         service: Box<dyn GitService>,
         stop: Interrupt,
-        tell: Box<Tell>,
+        on_event: Box<OnEvent>,
     ) -> Self {
         // The value is not secret, so a failure of the system's random source does not matter.
         let mut random = [0; 4];
         let _ = ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut random);
-        State {
+        ServerState {
             metrics: Metrics::new(service.as_ref(), &setup.repositories),
             setup: RwLock::new(Arc::new(setup)),
             service,
             stop,
             awake: AtomicUsize::new(0),
-            tell,
+            on_event,
             first_id: u32::from_be_bytes(random),
             requests: AtomicU64::new(0),
         }
@@ -97,20 +97,20 @@ impl State {
         *current = setup;
     }
 
-    pub(crate) fn tell(&self, event: &Event) {
-        (self.tell)(event);
+    pub(crate) fn on_event(&self, event: &Event) {
+        (self.on_event)(event);
     }
 
     /// Logs and counts a connection that was refused, or ended because of its client.
     pub(crate) fn refused(&self, address: SocketAddr, reason: &'static str) {
         self.metrics.refused(reason);
-        self.tell(&Event::Refused { address, reason });
+        self.on_event(&Event::Refused { address, reason });
     }
 
     /// Logs and counts a finished request.
     pub(crate) fn finished(&self, request: Request) {
         self.metrics.finished(&request);
-        self.tell(&Event::Request(Box::new(request)));
+        self.on_event(&Event::Request(Box::new(request)));
     }
 
     /// Returns the id of a new request.
@@ -131,13 +131,13 @@ impl Setup {
     }
 
     /// Returns the owner of the slots of a client.
-    pub(crate) fn owner(&self, user: Option<&Arc<str>>, address: IpAddr) -> Owner {
+    pub(crate) fn owner(&self, user: Option<&Arc<str>>, address: IpAddr) -> SlotOwner {
         match user {
             Some(user) if self.config.access.is_server_admin(user) => {
-                Owner::Administrator(Arc::clone(user))
+                SlotOwner::Administrator(Arc::clone(user))
             }
-            Some(user) => Owner::User(Arc::clone(user)),
-            None => Owner::Network(Network::of(address)),
+            Some(user) => SlotOwner::User(Arc::clone(user)),
+            None => SlotOwner::Network(Network::of(address)),
         }
     }
 }

@@ -11,21 +11,21 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bstr::{BStr, ByteSlice as _};
 use prometheus_client::registry::Registry;
-use pronto::receive_pack::Landing;
+use pronto::receive_pack::PushDestination;
 use pronto::{Environment, Watch, hooks, upload_pack};
 use pronto_io::error::IoContext as _;
 use pronto_io::interrupt::Interrupt;
 use pronto_store::{
-    BlockOptions, Cache, Creating, DatabaseAddress, Expected, Options, Push, RefUpdate, Store,
-    Stored, UpkeepOptions, UpkeepRole, Value,
+    BlockOptions, BlockingStore, Creating, DatabaseAddress, ExpectedRefValue, Options, PackPush,
+    RefUpdate, StoredRefValue, StoredRepository, UpkeepOptions, UpkeepRole, ViewCache,
 };
 
-use crate::config::{Secret, StoreConfig};
+use crate::config::{SecretText, StoreConfig};
 use crate::names::RepositoryName;
-use crate::opened::Opened;
+use crate::open_repository::OpenRepository;
 use crate::{Error, ErrorKind, Result};
 use landing::StoreLanding;
-use observer::Observer;
+use observer::StoreMetrics;
 
 pub(crate) use observer::Health;
 pub(crate) use tally::Tally;
@@ -57,14 +57,14 @@ const LOOKED_AT: usize = 32;
 /// The repositories of a store, and the cache of their views.
 pub(crate) struct StoredRepositories {
     config: StoreConfig,
-    store: Arc<Store>,
+    store: Arc<BlockingStore>,
     /// The upkeep role of this process, while it runs.
     upkeep: OnceLock<Arc<UpkeepRole>>,
     /// The cache, or `None` if the repositories cannot be opened.
-    cache: Option<Cache>,
-    observer: Arc<Observer>,
+    cache: Option<ViewCache>,
+    observer: Arc<StoreMetrics>,
     /// The repositories that exist, so that requests share their state.
-    known: Mutex<HashMap<String, Arc<Stored>>>,
+    known: Mutex<HashMap<String, Arc<StoredRepository>>>,
     /// The flag that ends downloads.
     interrupt: Interrupt,
     /// The receiver of faults of the store and of the disk.
@@ -76,7 +76,7 @@ type Report = dyn Fn(&str) + Send + Sync;
 
 /// The purpose for which a repository is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Purpose {
+pub(crate) enum AccessPurpose {
     Fetch,
     Push,
 }
@@ -97,15 +97,15 @@ impl StoredRepositories {
     /// Fails with [`ErrorKind::Config`] if the URL or the credentials are malformed.
     pub(crate) fn open(config: &StoreConfig, environment: &Environment) -> Result<Self> {
         let to_error = |error: pronto_store::Error| error.map_kind(|_| ErrorKind::Config);
-        let mut store = Store::open(&config.url, environment).map_err(to_error)?;
-        if let Some(Secret(address)) = &config.generations {
+        let mut store = BlockingStore::open(&config.url, environment).map_err(to_error)?;
+        if let Some(SecretText(address)) = &config.generations {
             let address = DatabaseAddress::parse(address, environment).map_err(to_error)?;
             store = store.with_generations(address).map_err(to_error)?;
         }
         let mut options = Options::default();
         options.patience = config.patience;
         let store = store.with_options(options);
-        let observer = Arc::new(Observer::default());
+        let observer = Arc::new(StoreMetrics::default());
         store.observe(Arc::clone(&observer) as _);
         Ok(StoredRepositories {
             config: config.clone(),
@@ -157,7 +157,7 @@ impl StoredRepositories {
         self
     }
 
-    fn open_cache(&self, directory: &Path, most_bytes: u64) -> pronto_store::Result<Cache> {
+    fn open_cache(&self, directory: &Path, most_bytes: u64) -> pronto_store::Result<ViewCache> {
         let report = Arc::clone(&self.report);
         let blocks = self
             .store
@@ -166,7 +166,7 @@ impl StoredRepositories {
                     report(fault);
                 }
             });
-        Cache::open(directory, most_bytes, blocks)
+        ViewCache::open(directory, most_bytes, blocks)
     }
 
     /// Applies the cache size of a reloaded configuration. The directory of the cache and the time for
@@ -281,8 +281,8 @@ impl StoredRepositories {
         self: &Arc<Self>,
         name: &RepositoryName,
         environment: &Environment,
-        purpose: Purpose,
-    ) -> Result<Opened> {
+        purpose: AccessPurpose,
+    ) -> Result<OpenRepository> {
         let Some(cache) = &self.cache else {
             let message = "repositories of a store are opened by a server only";
             return Err(Error::new(ErrorKind::Unsupported, message));
@@ -303,22 +303,22 @@ impl StoredRepositories {
             found.map_err(|error| error.map_kind(|_| ErrorKind::Failed))
         };
         Ok(match purpose {
-            Purpose::Fetch => {
+            AccessPurpose::Fetch => {
                 let repository = open(view.directory())?;
                 if repository.config().contains("uploadpack.packobjectshook") {
                     view.fill(&watch).map_err(failed)?;
                 }
-                Opened::view(repository, view, generation)
+                OpenRepository::view(repository, view, generation)
             }
-            Purpose::Push => {
+            AccessPurpose::Push => {
                 let landing = StoreLanding::new(Arc::clone(self), stored, Arc::clone(&view));
-                let landing: Arc<dyn Landing> = Arc::new(landing);
+                let landing: Arc<dyn PushDestination> = Arc::new(landing);
                 let own = cache.push_view(&view).map_err(failed)?;
                 let repository = open(own.directory())?;
                 if HOOKS.iter().any(|name| hooks::exists(&repository, name)) {
                     view.fill(&watch).map_err(failed)?;
                 }
-                Opened::view(repository, view, generation)
+                OpenRepository::view(repository, view, generation)
                     .holding(Box::new(own))
                     .with_landing(landing)
             }
@@ -335,12 +335,12 @@ impl StoredRepositories {
             let kind = ErrorKind::InvalidName;
             error.map_kind(|_| kind)
         })?;
-        let mut content = Push::default();
+        let mut content = PackPush::default();
         let target = [b"refs/heads/", branch.as_bytes()].concat();
         content.updates.push(RefUpdate {
             name: "HEAD".into(),
-            old: Expected::Missing,
-            new: Some(Value::Symbolic(target.into())),
+            old: ExpectedRefValue::Missing,
+            new: Some(StoredRefValue::Symbolic(target.into())),
         });
         let creating = Creating::default();
         let created = stored.create(&creating, content);
@@ -388,7 +388,7 @@ impl StoredRepositories {
         Ok(found)
     }
 
-    fn stored(&self, name: &RepositoryName) -> Result<Arc<Stored>> {
+    fn stored(&self, name: &RepositoryName) -> Result<Arc<StoredRepository>> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(stored) = known.get(name.as_str()) {
             return Ok(Arc::clone(stored));
@@ -403,7 +403,7 @@ impl StoredRepositories {
     }
 
     /// Adds an existing repository to the table of known ones.
-    fn remember(&self, name: &RepositoryName, stored: &Arc<Stored>) {
+    fn remember(&self, name: &RepositoryName, stored: &Arc<StoredRepository>) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known
             .entry(name.as_str().to_owned())

@@ -68,7 +68,7 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>> {
-    let links = pronto_io::untrusted::Links::Follow;
+    let links = pronto_io::untrusted::SymlinkPolicy::Follow;
     pronto_io::untrusted::read(path, links, LARGEST_BYTES).map_err(|error| {
         let reason = pronto_io::error::reason(&error);
         let message = format!("cannot read '{}': {reason}", path.display());

@@ -7,7 +7,7 @@ use pronto_io::interrupt::Interrupt;
 use pronto_store::Pass;
 
 use crate::log::Event;
-use crate::state::State;
+use crate::state::ServerState;
 use crate::{Error, ErrorKind, Result};
 
 /// The upkeep thread.
@@ -17,13 +17,13 @@ pub(crate) struct Keeping {
 }
 
 /// Reports faults of the store, and of the disk of its cache, in the log.
-pub(crate) fn report_faults(state: &Arc<State>) {
+pub(crate) fn report_faults(state: &Arc<ServerState>) {
     if let Some(store) = state.setup().repositories.store() {
         let state = Arc::downgrade(state);
         store.report_to(Box::new(move |fault| {
             if let Some(state) = state.upgrade() {
                 let message = fault.to_owned();
-                state.tell(&Event::Fault { message });
+                state.on_event(&Event::Fault { message });
             }
         }));
     }
@@ -35,7 +35,7 @@ impl Keeping {
     /// # Errors
     /// Fails with [`ErrorKind::Io`] if the directory of temporary files cannot be created, or the
     /// system cannot create a thread.
-    pub(crate) fn start(state: &Arc<State>) -> Result<Option<Self>> {
+    pub(crate) fn start(state: &Arc<ServerState>) -> Result<Option<Self>> {
         let setup = state.setup();
         let Some(repositories) = setup.repositories.store() else {
             return Ok(None);
@@ -48,7 +48,7 @@ impl Keeping {
         let run = move || {
             role.run(&stop, &|pass: &Pass<'_>| {
                 let done = pass.result.as_ref();
-                state.tell(&Event::Upkeep {
+                state.on_event(&Event::Upkeep {
                     repository: pass.repository.to_owned(),
                     result: done.map(ToString::to_string).map_err(ToString::to_string),
                     duration: pass.took,

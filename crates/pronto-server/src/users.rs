@@ -48,16 +48,16 @@ pub struct User {
     pub added: u64,
     /// The tokens, oldest first (`token`).
     #[serde(default, rename = "token", skip_serializing_if = "Vec::is_empty")]
-    pub tokens: Vec<Token>,
+    pub tokens: Vec<UserToken>,
     /// The public keys for SSH and netsync, oldest first (`key`).
     #[serde(default, rename = "key", skip_serializing_if = "Vec::is_empty")]
-    pub keys: Vec<Key>,
+    pub keys: Vec<StoredUserKey>,
 }
 
 /// A token of a user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Token {
+pub struct UserToken {
     /// The SHA-256 of the token in hexadecimal digits (`sha256`).
     pub sha256: String,
     /// The time at which the token was created, in seconds since 1970 (`created`).
@@ -68,7 +68,7 @@ pub struct Token {
 /// A public key of a user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Key {
+pub struct StoredUserKey {
     /// The key as a line of OpenSSH, `TYPE BASE64 COMMENT` (`public`).
     pub public: String,
     /// The time at which the key was added, in seconds since 1970 (`added`).
@@ -91,7 +91,7 @@ impl Users {
     /// # Errors
     /// Fails with [`ErrorKind::Config`] if the file cannot be read, or is malformed.
     pub fn read(path: &Path) -> Result<Self> {
-        let links = pronto_io::untrusted::Links::Follow;
+        let links = pronto_io::untrusted::SymlinkPolicy::Follow;
         let bytes = match pronto_io::untrusted::read(path, links, LARGEST_BYTES) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == Io::NotFound => return Ok(Users::default()),
@@ -220,7 +220,7 @@ impl Users {
             let message = format!("the user '{name}' has {MOST_TOKENS} tokens already");
             return Err(too_many(message).with_hint("replace them by one"));
         }
-        user.tokens.push(Token {
+        user.tokens.push(UserToken {
             sha256: TokenHash::of(token.as_bytes()).to_string(),
             created: now(),
         });
@@ -239,7 +239,9 @@ impl Users {
             let message = format!("the line of the key has more than {LONGEST_KEY_BYTES} bytes");
             return Err(Error::new(ErrorKind::Malformed, message).with_hint("shorten the comment"));
         }
-        let has = |known: &Key| UserKey::parse(&known.public).is_ok_and(|k| k.hash() == key.hash());
+        let has = |known: &StoredUserKey| {
+            UserKey::parse(&known.public).is_ok_and(|k| k.hash() == key.hash())
+        };
         if let Some(user) = self.users.iter().find(|user| user.keys.iter().any(has)) {
             let message = format!("the user '{}' has this key already", user.name);
             return Err(Error::new(ErrorKind::Exists, message));
@@ -249,7 +251,7 @@ impl Users {
             let message = format!("the user '{name}' has {MOST_KEYS} keys already");
             return Err(too_many(message).with_hint("remove one first"));
         }
-        user.keys.push(Key {
+        user.keys.push(StoredUserKey {
             public: key.line().to_owned(),
             added: now(),
         });
@@ -351,8 +353,8 @@ mod tests {
         }
     }
 
-    fn numbered(count: usize) -> impl Iterator<Item = Token> {
-        (0..count).map(|number| Token {
+    fn numbered(count: usize) -> impl Iterator<Item = UserToken> {
+        (0..count).map(|number| UserToken {
             sha256: format!("{number:064x}"),
             created: 0,
         })
@@ -408,7 +410,7 @@ mod tests {
             &|user| user.name.clone_from(&too_long),
             &|user| user.tokens.extend(numbered(1).chain(numbered(1))),
             &|user| {
-                user.keys.push(Key {
+                user.keys.push(StoredUserKey {
                     public: "ssh-ed25519 AAAA".to_owned(),
                     added: 0,
                 });

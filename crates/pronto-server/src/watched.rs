@@ -11,20 +11,20 @@ use crate::{Error, ErrorKind, Result};
 pub(crate) const REVOKED: &str = "this request is not allowed any more";
 
 /// The input of a request. Reads fail after the request has lost its authorization.
-pub(crate) struct Watched<R, F> {
+pub(crate) struct RevocableInput<R, F> {
     input: R,
     is_revoked: F,
 }
 
-impl<R, F: Fn() -> bool> Watched<R, F> {
+impl<R, F: Fn() -> bool> RevocableInput<R, F> {
     /// Returns the input of a request. `is_revoked` returns whether the request has lost its
     /// authorization.
     pub(crate) fn new(input: R, is_revoked: F) -> Self {
-        Watched { input, is_revoked }
+        RevocableInput { input, is_revoked }
     }
 }
 
-impl<R: Read, F: Fn() -> bool> Read for Watched<R, F> {
+impl<R: Read, F: Fn() -> bool> Read for RevocableInput<R, F> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.input.read(buffer)?;
         // The read may have waited for a long time.

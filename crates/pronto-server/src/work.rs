@@ -5,22 +5,22 @@ use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use pronto::receive_pack::{Bounds, PackLimit};
-use pronto_io::budget::Budget;
+use pronto::receive_pack::{PackLimit, PushBounds};
+use pronto_io::budget::RequestBudget;
 use pronto_io::interrupt::Interrupt;
 
-use crate::access::RefChange;
-use crate::admission::{Connection, Owner, Slot};
-use crate::bridge::{Bounded, Patience};
-use crate::opened::Opened;
-use crate::permission::{Action, Proven, Question, needs_token};
+use crate::access::RequestedRefChange;
+use crate::admission::{AdmittedConnection, RequestSlot, SlotOwner};
+use crate::bridge::{Bounded, ClientPatience};
+use crate::open_repository::OpenRepository;
+use crate::permission::{Proven, Question, RepositoryAction, needs_token};
 use crate::quota::Allowance;
-use crate::repositories::Client;
-use crate::route::{Service, Target};
-use crate::service::{self, GitService, Judge, Streams};
-use crate::state::{Setup, State};
+use crate::repositories::PushClient;
+use crate::route::{RequestTarget, RequestedService};
+use crate::service::{self, GitService, PushPolicy, RequestStreams};
+use crate::state::{ServerState, Setup};
 use crate::store::Tally;
-use crate::watched::{self, Watched};
+use crate::watched::{self, RevocableInput};
 use crate::{Error, ErrorKind, Result};
 
 /// The largest length of the value of `GIT_PROTOCOL` and its equivalents.
@@ -38,7 +38,7 @@ pub(crate) struct Requester {
     /// The protocol: `http`, `git`, `ssh` or `netsync`.
     pub(crate) protocol: &'static str,
     /// The connection, if it belongs to this server.
-    pub(crate) connection: Option<Arc<Connection>>,
+    pub(crate) connection: Option<Arc<AdmittedConnection>>,
 }
 
 /// The Git services, and the flag that ends their requests.
@@ -49,7 +49,7 @@ pub(crate) struct Services<'a> {
 
 impl<'a> Services<'a> {
     /// Returns the services of a server.
-    pub(crate) fn of(state: &'a State) -> Self {
+    pub(crate) fn of(state: &'a ServerState) -> Self {
         Services {
             service: state.service.as_ref(),
             interrupt: &state.stop,
@@ -58,10 +58,10 @@ impl<'a> Services<'a> {
 }
 
 /// A request that is authorized.
-pub(crate) struct Work {
+pub(crate) struct AdmittedRequest {
     pub(crate) setup: Arc<Setup>,
     pub(crate) requester: Requester,
-    pub(crate) target: Target,
+    pub(crate) target: RequestTarget,
     /// The value of the header `Git-Protocol`, or its equivalent.
     pub(crate) protocol: Option<String>,
     /// The counts of calls of the store.
@@ -70,7 +70,7 @@ pub(crate) struct Work {
     pub(crate) allowance: OnceLock<Option<Allowance>>,
 }
 
-impl Work {
+impl AdmittedRequest {
     /// Returns the permission check for the request.
     pub(crate) fn question(&self) -> Question<'_> {
         Question {
@@ -93,35 +93,35 @@ impl Work {
     ///
     /// # Errors
     /// Fails if the queue is full, the wait exceeds its timeout, or the connection has ended.
-    pub(crate) async fn slot(&self) -> Result<Slot> {
+    pub(crate) async fn slot(&self) -> Result<RequestSlot> {
         let connection = self.requester.connection.as_ref();
         self.setup.admission.slot(&self.owner(), connection).await
     }
 
     /// Returns the memory budget of the request.
-    pub(crate) fn budget(&self) -> Arc<Budget> {
+    pub(crate) fn budget(&self) -> Arc<RequestBudget> {
         Arc::new(self.setup.admission.budget(&self.owner()))
     }
 
-    fn owner(&self) -> Owner {
+    fn owner(&self) -> SlotOwner {
         let user = self.requester.user.as_ref();
         self.setup.owner(user, self.requester.address)
     }
 
     /// Returns the timeouts of the client from now on. The client may lose its slot before they
     /// expire.
-    pub(crate) fn patience(&self, slot: &Slot) -> Patience {
-        Patience::of(&self.setup.config.limits, slot.peer())
+    pub(crate) fn patience(&self, slot: &RequestSlot) -> ClientPatience {
+        ClientPatience::of(&self.setup.config.limits, slot.peer())
     }
 
     /// Returns the flag that ends the request. An archive may wait for a program and not only for
     /// its client, so this flag is also triggered by the timeout of the request.
     pub(crate) fn interrupt(&self, server: &Interrupt) -> Interrupt {
         match self.target.service {
-            Service::UploadArchive => {
+            RequestedService::UploadArchive => {
                 server.until(Instant::now() + self.setup.config.limits.request)
             }
-            Service::UploadPack | Service::ReceivePack => server.clone(),
+            RequestedService::UploadPack | RequestedService::ReceivePack => server.clone(),
         }
     }
 
@@ -129,8 +129,8 @@ impl Work {
     pub(crate) fn most_bytes(&self) -> u64 {
         let limits = &self.setup.config.limits;
         match self.target.service {
-            Service::UploadPack | Service::UploadArchive => limits.fetch_bytes,
-            Service::ReceivePack => limits.push_bytes,
+            RequestedService::UploadPack | RequestedService::UploadArchive => limits.fetch_bytes,
+            RequestedService::ReceivePack => limits.push_bytes,
         }
     }
 
@@ -140,7 +140,7 @@ impl Work {
     /// # Errors
     /// Fails with [`ErrorKind::NotFound`] if the repository does not exist and may not be created,
     /// and for other reasons if it cannot be opened.
-    pub(crate) fn open(&self) -> Result<Opened> {
+    pub(crate) fn open(&self) -> Result<OpenRepository> {
         let entered = self.tally.enter();
         let repository = self.find_or_create().and_then(|repository| {
             self.setup.may_in(&self.question(), &repository)?;
@@ -150,16 +150,16 @@ impl Work {
         Ok(repository.holding(Box::new(entered)))
     }
 
-    fn find_or_create(&self) -> Result<Opened> {
+    fn find_or_create(&self) -> Result<OpenRepository> {
         let (config, name) = (&self.setup.config, &self.target.name);
         match self.find() {
             Err(error)
                 if *error.kind() == ErrorKind::NotFound
-                    && self.target.service == Service::ReceivePack
+                    && self.target.service == RequestedService::ReceivePack
                     && config.create_on_push =>
             {
                 let managing = Question {
-                    action: Action::Manage,
+                    action: RepositoryAction::Manage,
                     ..self.question()
                 };
                 self.setup.may(&managing)?;
@@ -185,12 +185,14 @@ impl Work {
         }
     }
 
-    fn find(&self) -> Result<Opened> {
+    fn find(&self) -> Result<OpenRepository> {
         let (repositories, name) = (&self.setup.repositories, &self.target.name);
         match self.target.service {
-            Service::UploadPack | Service::UploadArchive => repositories.find(name),
-            Service::ReceivePack => {
-                let client = Client {
+            RequestedService::UploadPack | RequestedService::UploadArchive => {
+                repositories.find(name)
+            }
+            RequestedService::ReceivePack => {
+                let client = PushClient {
                     user: self.user(),
                     address: self.requester.address,
                     protocol: self.requester.protocol,
@@ -206,11 +208,11 @@ impl Work {
     /// Fails if the client violates the protocol, or the service fails.
     pub(crate) fn converse(
         &self,
-        repository: &Opened,
+        repository: &OpenRepository,
         services: &Services<'_>,
-        streams: Streams<'_>,
+        streams: RequestStreams<'_>,
     ) -> Result<()> {
-        let Streams { input, output } = streams;
+        let RequestStreams { input, output } = streams;
         let interrupt = self.interrupt(services.interrupt);
         let request = service::Request {
             repository,
@@ -219,15 +221,15 @@ impl Work {
             budget: &self.budget(),
         };
         let is_revoked = || self.is_revoked();
-        let mut input = Bounded::new(Watched::new(input, is_revoked), self.most_bytes());
-        let streams = Streams {
+        let mut input = Bounded::new(RevocableInput::new(input, is_revoked), self.most_bytes());
+        let streams = RequestStreams {
             input: &mut input,
             output,
         };
         let served = match self.target.service {
-            Service::UploadPack => services.service.serve_fetch(&request, streams),
-            Service::UploadArchive => services.service.serve_archive(&request, streams),
-            Service::ReceivePack => services.service.serve_push(&request, self, streams),
+            RequestedService::UploadPack => services.service.serve_fetch(&request, streams),
+            RequestedService::UploadArchive => services.service.serve_archive(&request, streams),
+            RequestedService::ReceivePack => services.service.serve_push(&request, self, streams),
         };
         let served = watched::judged(input.judged(served), is_revoked);
         let flushed = output.flush().map_err(|error| {
@@ -254,8 +256,8 @@ impl Work {
     }
 }
 
-impl Judge for Work {
-    fn pack_limit(&self, repository: &Opened) -> Result<Option<PackLimit>> {
+impl PushPolicy for AdmittedRequest {
+    fn pack_limit(&self, repository: &OpenRepository) -> Result<Option<PackLimit>> {
         let name = self.target.name.as_str();
         let allowance = Allowance::of(&self.setup.config.quotas, name, repository)?;
         // A request contains one push.
@@ -263,7 +265,7 @@ impl Judge for Work {
         Ok(allowance.as_ref().and_then(Allowance::pack_limit))
     }
 
-    fn bounds(&self) -> Bounds {
+    fn bounds(&self) -> PushBounds {
         let allowance = self.allowance.get().and_then(Option::as_ref);
         allowance.map(Allowance::bounds).unwrap_or_default()
     }
@@ -272,7 +274,7 @@ impl Judge for Work {
         self.setup.config.limits.command_bytes
     }
 
-    fn refusal(&self, change: &RefChange<'_>) -> Option<String> {
+    fn refusal(&self, change: &RequestedRefChange<'_>) -> Option<String> {
         let refused = self.setup.may_change(&self.question(), change);
         let allowance = self.allowance.get().and_then(Option::as_ref);
         refused.or_else(|| allowance.and_then(|allowance| allowance.refusal(change)))
@@ -284,10 +286,10 @@ impl Judge for Work {
 }
 
 /// A guard that counts a request with a slot as in flight.
-pub(crate) struct UnderWay(Arc<State>);
+pub(crate) struct UnderWay(Arc<ServerState>);
 
 impl UnderWay {
-    pub(crate) fn new(state: &Arc<State>) -> Self {
+    pub(crate) fn new(state: &Arc<ServerState>) -> Self {
         state.metrics.under_way.inc();
         UnderWay(Arc::clone(state))
     }

@@ -5,7 +5,7 @@ use bstr::BString;
 /// The status of a signature, as the signing program reports it (`%G?`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Status {
+pub enum SignatureStatus {
     /// There is no signature, or it was not verified (`N`).
     #[default]
     None,
@@ -23,17 +23,17 @@ pub enum Status {
     RevokedKey,
 }
 
-impl Status {
+impl SignatureStatus {
     /// Returns the letter that Git passes to hooks (`GIT_PUSH_CERT_STATUS`) and prints for `%G?`.
     pub fn letter(self) -> char {
         match self {
-            Status::None => 'N',
-            Status::Good => 'G',
-            Status::Bad => 'B',
-            Status::Unknown => 'E',
-            Status::Expired => 'X',
-            Status::ExpiredKey => 'Y',
-            Status::RevokedKey => 'R',
+            SignatureStatus::None => 'N',
+            SignatureStatus::Good => 'G',
+            SignatureStatus::Bad => 'B',
+            SignatureStatus::Unknown => 'E',
+            SignatureStatus::Expired => 'X',
+            SignatureStatus::ExpiredKey => 'Y',
+            SignatureStatus::RevokedKey => 'R',
         }
     }
 }
@@ -41,7 +41,7 @@ impl Status {
 /// The trust level of the key of a signature (`%GT`, `gpg.minTrustLevel`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
-pub enum Trust {
+pub enum KeyTrust {
     /// The trust is unknown (`undefined`).
     #[default]
     Undefined,
@@ -55,15 +55,15 @@ pub enum Trust {
     Ultimate,
 }
 
-impl Trust {
+impl KeyTrust {
     /// Returns the trust level with this name, in upper case as gpg prints it.
     pub(crate) fn of_name(name: &[u8]) -> Option<Self> {
         Some(match name {
-            b"UNDEFINED" => Trust::Undefined,
-            b"NEVER" => Trust::Never,
-            b"MARGINAL" => Trust::Marginal,
-            b"FULLY" => Trust::Fully,
-            b"ULTIMATE" => Trust::Ultimate,
+            b"UNDEFINED" => KeyTrust::Undefined,
+            b"NEVER" => KeyTrust::Never,
+            b"MARGINAL" => KeyTrust::Marginal,
+            b"FULLY" => KeyTrust::Fully,
+            b"ULTIMATE" => KeyTrust::Ultimate,
             _ => return None,
         })
     }
@@ -72,11 +72,11 @@ impl Trust {
 /// The result of verifying a signature.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Check {
+pub struct SignatureCheck {
     /// The status of the signature.
-    pub status: Status,
+    pub status: SignatureStatus,
     /// The trust level of the key.
-    pub trust: Trust,
+    pub trust: KeyTrust,
     /// The name of the signer (`%GS`).
     pub signer: Option<BString>,
     /// The id of the key; for SSH, its fingerprint (`%GK`).
@@ -95,9 +95,13 @@ pub struct Check {
     pub missing_revocation_file: Option<std::path::PathBuf>,
 }
 
-impl Check {
+impl SignatureCheck {
     /// Returns whether the signature is good. Its key may have expired.
     pub fn is_good(&self) -> bool {
-        self.is_accepted && matches!(self.status, Status::Good | Status::ExpiredKey)
+        self.is_accepted
+            && matches!(
+                self.status,
+                SignatureStatus::Good | SignatureStatus::ExpiredKey
+            )
     }
 }

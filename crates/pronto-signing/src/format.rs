@@ -3,7 +3,7 @@
 /// A signature format (`gpg.format`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Format {
+pub enum SignatureFormat {
     /// OpenPGP, with gpg (`openpgp`).
     #[default]
     OpenPgp,
@@ -13,22 +13,26 @@ pub enum Format {
     Ssh,
 }
 
-impl Format {
+impl SignatureFormat {
     /// All formats.
-    pub const ALL: [Format; 3] = [Format::OpenPgp, Format::X509, Format::Ssh];
+    pub const ALL: [SignatureFormat; 3] = [
+        SignatureFormat::OpenPgp,
+        SignatureFormat::X509,
+        SignatureFormat::Ssh,
+    ];
 
     /// Returns the name of the format in `gpg.format`.
     pub fn name(self) -> &'static str {
         match self {
-            Format::OpenPgp => "openpgp",
-            Format::X509 => "x509",
-            Format::Ssh => "ssh",
+            SignatureFormat::OpenPgp => "openpgp",
+            SignatureFormat::X509 => "x509",
+            SignatureFormat::Ssh => "ssh",
         }
     }
 
     /// Returns the format with this name in `gpg.format`.
     pub fn of_name(name: &[u8]) -> Option<Self> {
-        Format::ALL
+        SignatureFormat::ALL
             .into_iter()
             .find(|format| format.name().as_bytes() == name)
     }
@@ -36,7 +40,7 @@ impl Format {
     /// Returns the format of the signature at the start of `text`, or `None` if there is no
     /// signature.
     pub fn of_signature(text: &[u8]) -> Option<Self> {
-        Format::ALL.into_iter().find(|format| {
+        SignatureFormat::ALL.into_iter().find(|format| {
             let mut beginnings = format.beginnings().iter();
             beginnings.any(|beginning| text.starts_with(beginning))
         })
@@ -45,20 +49,20 @@ impl Format {
     /// Returns the default program for the format (`gpg.program`, `gpg.<format>.program`).
     pub(crate) fn program(self) -> &'static str {
         match self {
-            Format::OpenPgp => "gpg",
-            Format::X509 => "gpgsm",
-            Format::Ssh => "ssh-keygen",
+            SignatureFormat::OpenPgp => "gpg",
+            SignatureFormat::X509 => "gpgsm",
+            SignatureFormat::Ssh => "ssh-keygen",
         }
     }
 
     fn beginnings(self) -> &'static [&'static [u8]] {
         match self {
-            Format::OpenPgp => &[
+            SignatureFormat::OpenPgp => &[
                 b"-----BEGIN PGP SIGNATURE-----",
                 b"-----BEGIN PGP MESSAGE-----",
             ],
-            Format::X509 => &[b"-----BEGIN SIGNED MESSAGE-----"],
-            Format::Ssh => &[b"-----BEGIN SSH SIGNATURE-----"],
+            SignatureFormat::X509 => &[b"-----BEGIN SIGNED MESSAGE-----"],
+            SignatureFormat::Ssh => &[b"-----BEGIN SSH SIGNATURE-----"],
         }
     }
 }
@@ -69,7 +73,7 @@ pub fn signature_start(text: &[u8]) -> usize {
     let mut found = text.len();
     let mut at = 0;
     for line in text.split_inclusive(|byte| *byte == b'\n') {
-        if Format::of_signature(line).is_some() {
+        if SignatureFormat::of_signature(line).is_some() {
             found = at;
         }
         at += line.len();
@@ -91,8 +95,14 @@ mod tests {
         assert_eq!(signature_start(b""), 0);
         let inner = b"a -----BEGIN SSH SIGNATURE-----\n";
         assert_eq!(signature_start(inner), inner.len());
-        assert_eq!(Format::of_signature(two.as_bytes()), Some(Format::Ssh));
-        assert_eq!(Format::of_name(b"x509"), Some(Format::X509));
-        assert_eq!(Format::of_name(b"X509"), None);
+        assert_eq!(
+            SignatureFormat::of_signature(two.as_bytes()),
+            Some(SignatureFormat::Ssh)
+        );
+        assert_eq!(
+            SignatureFormat::of_name(b"x509"),
+            Some(SignatureFormat::X509)
+        );
+        assert_eq!(SignatureFormat::of_name(b"X509"), None);
     }
 }

@@ -1,7 +1,7 @@
 //! Makes and verifies signatures as Git does: with the programs gpg, gpgsm and ssh-keygen, or with
 //! configured programs.
 //!
-//! - [`Format`]: the three signature formats, and the position of the signature in a signed text.
+//! - [`SignatureFormat`]: the three signature formats, and the position of the signature in a signed text.
 //! - [`Settings`]: `user.signingKey`, `gpg.format`, `gpg.program` and related settings.
 //! - [`Signer`]: signs a text and verifies a signature.
 //! - [`Nonces`]: the nonces that a server sends to clients for signed pushes.
@@ -20,8 +20,8 @@ mod signer;
 mod status;
 mod temporary;
 
-pub use check::{Check, Status, Trust};
-pub use format::{Format, signature_start};
+pub use check::{KeyTrust, SignatureCheck, SignatureStatus};
+pub use format::{SignatureFormat, signature_start};
 pub use nonce::Nonces;
 pub use settings::Settings;
-pub use signer::{Key, Signer};
+pub use signer::{Signer, SigningKey};

@@ -20,7 +20,7 @@ const TICK: Duration = Duration::from_millis(50);
 
 /// The environment in which programs run.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Surroundings<'a> {
+pub(crate) struct ProgramContext<'a> {
     /// The working directory of the programs.
     pub(crate) directory: &'a Path,
     /// The changes of their environment, compared with that of this process.
@@ -34,19 +34,19 @@ pub(crate) struct Surroundings<'a> {
 }
 
 /// The exit status and the output of a program.
-pub(crate) struct Output {
+pub(crate) struct ProgramOutput {
     pub(crate) status: ExitStatus,
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: Vec<u8>,
 }
 
-impl Surroundings<'_> {
+impl ProgramContext<'_> {
     /// Runs a program with the input `input`, and waits for its exit.
     ///
     /// # Errors
     /// Fails if the program cannot be started, if its output is too large, or if the program was
     /// killed by the interrupt (see [`is_interrupted`]) or at the deadline.
-    pub(crate) fn run(&self, mut command: Command, input: &[u8]) -> io::Result<Output> {
+    pub(crate) fn run(&self, mut command: Command, input: &[u8]) -> io::Result<ProgramOutput> {
         for (name, value) in self.environment.changes() {
             match value {
                 Some(value) => command.env(name, value),
@@ -65,7 +65,7 @@ impl Surroundings<'_> {
             command.process_group(0);
         }
         let traced = pronto_io::child::started("?", &command);
-        let mut running = Running {
+        let mut running = RunningProgram {
             child: pronto_io::child::spawn(&mut command)?,
             is_group: self.is_detached,
             has_ended: false,
@@ -73,7 +73,7 @@ impl Surroundings<'_> {
         let (stdout, stderr) = self.exchange(&mut running.child, input)?;
         let status = self.wait(&mut running)?;
         traced.ended(running.child.id(), status);
-        Ok(Output {
+        Ok(ProgramOutput {
             status,
             stdout,
             stderr,
@@ -118,7 +118,7 @@ impl Surroundings<'_> {
         }
     }
 
-    fn wait(&self, running: &mut Running) -> io::Result<ExitStatus> {
+    fn wait(&self, running: &mut RunningProgram) -> io::Result<ExitStatus> {
         let mut pause = Duration::from_millis(1);
         loop {
             if let Some(status) = running.child.try_wait()? {
@@ -145,7 +145,7 @@ pub(crate) fn is_interrupted(error: &io::Error) -> bool {
 
 /// The streams that are ready for reading or writing.
 #[derive(Default)]
-struct Ready {
+struct ReadyStreams {
     stdin: bool,
     stdout: bool,
     stderr: bool,
@@ -156,7 +156,7 @@ fn ready(
     stdin: Option<&impl AsFd>,
     stdout: Option<&impl AsFd>,
     stderr: Option<&impl AsFd>,
-) -> io::Result<Ready> {
+) -> io::Result<ReadyStreams> {
     let mut polled = Vec::with_capacity(3);
     polled.extend(stdin.map(|stream| PollFd::new(stream, PollFlags::OUT)));
     polled.extend(stdout.map(|stream| PollFd::new(stream, PollFlags::IN)));
@@ -167,12 +167,12 @@ fn ready(
     };
     match poll(&mut polled, Some(&tick)) {
         Ok(_) => {}
-        Err(rustix::io::Errno::INTR) => return Ok(Ready::default()),
+        Err(rustix::io::Errno::INTR) => return Ok(ReadyStreams::default()),
         Err(error) => return Err(error.into()),
     }
     let mut events = polled.iter().map(|one| !one.revents().is_empty());
     let mut of = |is_open: bool| is_open && events.next().unwrap_or_default();
-    Ok(Ready {
+    Ok(ReadyStreams {
         stdin: of(stdin.is_some()),
         stdout: of(stdout.is_some()),
         stderr: of(stderr.is_some()),
@@ -217,13 +217,13 @@ fn read_some(stream: Option<&mut impl Read>, into: &mut Vec<u8>) -> io::Result<b
 }
 
 /// A child process that is killed if its caller returns early.
-struct Running {
+struct RunningProgram {
     child: Child,
     is_group: bool,
     has_ended: bool,
 }
 
-impl Drop for Running {
+impl Drop for RunningProgram {
     fn drop(&mut self) {
         if self.has_ended {
             return;
@@ -245,8 +245,8 @@ mod tests {
     fn surroundings<'a>(
         environment: &'a Environment,
         interrupt: &'a Interrupt,
-    ) -> Surroundings<'a> {
-        Surroundings {
+    ) -> ProgramContext<'a> {
+        ProgramContext {
             directory: Path::new("/"),
             environment,
             interrupt,
@@ -284,7 +284,7 @@ mod tests {
             .run(script("yes"), b"")
             .err()
             .expect("its output has a bound");
-        let late = Surroundings {
+        let late = ProgramContext {
             deadline: Some(Instant::now() + Duration::from_millis(100)),
             ..around
         };

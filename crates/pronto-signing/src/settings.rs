@@ -3,25 +3,25 @@
 use std::path::{Path, PathBuf};
 
 use bstr::{BString, ByteSlice};
-use pronto_config::config::{Config, EntryRef};
+use pronto_config::config::{Config, ConfigEntry};
 use pronto_config::{Error, Result};
 
-use crate::Format;
+use crate::SignatureFormat;
 
 /// The settings for signatures.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Settings {
     /// The signature format for signing (`gpg.format`).
-    pub format: Format,
+    pub format: SignatureFormat,
     /// The signing key (`user.signingKey`).
     pub signing_key: Option<BString>,
-    /// The command that prints the default key for [`Format::Ssh`] (`gpg.ssh.defaultKeyCommand`).
+    /// The command that prints the default key for [`SignatureFormat::Ssh`] (`gpg.ssh.defaultKeyCommand`).
     pub ssh_default_key_command: Option<BString>,
-    /// The path of the file with the trusted keys for [`Format::Ssh`]
+    /// The path of the file with the trusted keys for [`SignatureFormat::Ssh`]
     /// (`gpg.ssh.allowedSignersFile`).
     pub ssh_allowed_signers: Option<PathBuf>,
-    /// The path of the file with the revoked keys for [`Format::Ssh`] (`gpg.ssh.revocationFile`).
+    /// The path of the file with the revoked keys for [`SignatureFormat::Ssh`] (`gpg.ssh.revocationFile`).
     pub ssh_revocation_file: Option<PathBuf>,
     programs: [Option<PathBuf>; 3],
 }
@@ -41,12 +41,12 @@ impl Settings {
     }
 
     /// Returns the program for signatures of a format (`gpg.program`, `gpg.<format>.program`).
-    pub fn program(&self, format: Format) -> PathBuf {
+    pub fn program(&self, format: SignatureFormat) -> PathBuf {
         let set = self.programs.get(place(format)).cloned().flatten();
         set.unwrap_or_else(|| format.program().into())
     }
 
-    fn take(&mut self, entry: &EntryRef<'_>, home: Option<&Path>) -> Result<()> {
+    fn take(&mut self, entry: &ConfigEntry<'_>, home: Option<&Path>) -> Result<()> {
         let program = match entry.key.as_bytes() {
             b"user.signingkey" => {
                 self.signing_key = Some(entry.string()?.to_owned());
@@ -54,7 +54,7 @@ impl Settings {
             }
             b"gpg.format" => {
                 let name = entry.string()?;
-                self.format = Format::of_name(name).ok_or_else(|| invalid(entry))?;
+                self.format = SignatureFormat::of_name(name).ok_or_else(|| invalid(entry))?;
                 return Ok(());
             }
             b"gpg.ssh.defaultkeycommand" => {
@@ -69,9 +69,9 @@ impl Settings {
                 self.ssh_revocation_file = entry.path(home)?;
                 return Ok(());
             }
-            b"gpg.program" | b"gpg.openpgp.program" => Format::OpenPgp,
-            b"gpg.x509.program" => Format::X509,
-            b"gpg.ssh.program" => Format::Ssh,
+            b"gpg.program" | b"gpg.openpgp.program" => SignatureFormat::OpenPgp,
+            b"gpg.x509.program" => SignatureFormat::X509,
+            b"gpg.ssh.program" => SignatureFormat::Ssh,
             _ => return Ok(()),
         };
         // A path with the prefix `:(optional)` that does not exist is ignored.
@@ -84,11 +84,11 @@ impl Settings {
     }
 }
 
-fn place(format: Format) -> usize {
+fn place(format: SignatureFormat) -> usize {
     format as usize
 }
 
-fn invalid(entry: &EntryRef<'_>) -> Error {
+fn invalid(entry: &ConfigEntry<'_>) -> Error {
     let value = entry.value.unwrap_or_default();
     let message = format!("invalid value for '{}': '{value}'", entry.key);
     entry.bad_variable().reported_after(message)

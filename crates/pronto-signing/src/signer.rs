@@ -10,9 +10,9 @@ use pronto_config::{Environment, Error, ErrorKind, Result, path};
 use pronto_io::child;
 use pronto_io::interrupt::Interrupt;
 
-use crate::program::{Output, Surroundings, is_interrupted};
-use crate::temporary::Temporary;
-use crate::{Check, Format, Settings, status};
+use crate::program::{ProgramContext, ProgramOutput, is_interrupted};
+use crate::temporary::PrivateDirectory;
+use crate::{Settings, SignatureCheck, SignatureFormat, status};
 
 /// The namespace of SSH signatures for Git.
 const NAMESPACE: &str = "git";
@@ -26,9 +26,9 @@ const NO_ALLOWED_SIGNERS: &str = "gpg.ssh.allowedSignersFile needs to be configu
 
 /// A signing key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Key(BString);
+pub struct SigningKey(BString);
 
-impl Key {
+impl SigningKey {
     /// Returns the key as configured: an id or a name for gpg, a path or a public key for SSH.
     pub fn text(&self) -> &BStr {
         self.0.as_bstr()
@@ -49,7 +49,7 @@ fn literal(text: &[u8]) -> Option<&[u8]> {
 #[derive(Clone, Copy, Debug)]
 pub struct Signer<'a> {
     settings: &'a Settings,
-    around: Surroundings<'a>,
+    around: ProgramContext<'a>,
 }
 
 impl<'a> Signer<'a> {
@@ -61,7 +61,7 @@ impl<'a> Signer<'a> {
         environment: &'a Environment,
         interrupt: &'a Interrupt,
     ) -> Self {
-        let around = Surroundings {
+        let around = ProgramContext {
             directory,
             environment,
             interrupt,
@@ -88,18 +88,18 @@ impl<'a> Signer<'a> {
     }
 
     /// Returns the signing key: the configured key, or the default. The default for
-    /// [`Format::OpenPgp`] and [`Format::X509`] is the result of `identity`; for [`Format::Ssh`] it
+    /// [`SignatureFormat::OpenPgp`] and [`SignatureFormat::X509`] is the result of `identity`; for [`SignatureFormat::Ssh`] it
     /// is printed by `gpg.ssh.defaultKeyCommand`.
     ///
     /// # Errors
     /// Fails with [`ErrorKind::Signing`] if there is no key, and with the errors of `identity`.
-    pub fn key(&self, identity: impl FnOnce() -> Result<BString>) -> Result<Key> {
+    pub fn key(&self, identity: impl FnOnce() -> Result<BString>) -> Result<SigningKey> {
         if let Some(key) = &self.settings.signing_key {
-            return Ok(Key(key.clone()));
+            return Ok(SigningKey(key.clone()));
         }
         match self.settings.format {
-            Format::Ssh => self.default_ssh_key(),
-            _ => identity().map(Key),
+            SignatureFormat::Ssh => self.default_ssh_key(),
+            _ => identity().map(SigningKey),
         }
     }
 
@@ -108,15 +108,15 @@ impl<'a> Signer<'a> {
     ///
     /// # Errors
     /// Fails with [`ErrorKind::Signing`] if the fingerprint of the key cannot be determined.
-    pub fn key_id(&self, key: &Key) -> Result<BString> {
-        if self.settings.format != Format::Ssh {
+    pub fn key_id(&self, key: &SigningKey) -> Result<BString> {
+        if self.settings.format != SignatureFormat::Ssh {
             return Ok(key.0.clone());
         }
         let failed = || {
             let message = format!("failed to get the ssh fingerprint for key '{}'", key.text());
             Error::new(ErrorKind::Signing, message)
         };
-        let mut command = child::command(Format::Ssh.program());
+        let mut command = child::command(SignatureFormat::Ssh.program());
         let input = match key.literal() {
             Some(literal) => {
                 command.args(["-lf", "-"]);
@@ -145,9 +145,9 @@ impl<'a> Signer<'a> {
     /// Fails with [`ErrorKind::Signing`] if the program cannot be started or fails (the message
     /// contains its output), with [`ErrorKind::Io`] if a temporary file cannot be used, and with
     /// [`ErrorKind::Interrupted`] after an interrupt.
-    pub fn sign(&self, text: &[u8], key: &Key) -> Result<Vec<u8>> {
+    pub fn sign(&self, text: &[u8], key: &SigningKey) -> Result<Vec<u8>> {
         let mut signature = match self.settings.format {
-            Format::Ssh => self.sign_with_ssh(text, key)?,
+            SignatureFormat::Ssh => self.sign_with_ssh(text, key)?,
             format => self.sign_with_gpg(text, key, format)?,
         };
         remove_carriage_returns(&mut signature);
@@ -160,19 +160,24 @@ impl<'a> Signer<'a> {
     /// Fails with [`ErrorKind::UnknownSignature`] if the format is unknown, and with
     /// [`ErrorKind::Signing`] if the program cannot be started or a required setting is missing. A
     /// bad signature is not an error.
-    pub fn check(&self, text: &[u8], signature: &[u8]) -> Result<Check> {
-        let Some(format) = Format::of_signature(signature) else {
+    pub fn check(&self, text: &[u8], signature: &[u8]) -> Result<SignatureCheck> {
+        let Some(format) = SignatureFormat::of_signature(signature) else {
             let start = signature.get(..100).unwrap_or(signature).as_bstr();
             let message = format!("bad/incompatible signature '{start}'");
             return Err(Error::new(ErrorKind::UnknownSignature, message));
         };
         match format {
-            Format::Ssh => self.check_with_ssh(text, signature),
+            SignatureFormat::Ssh => self.check_with_ssh(text, signature),
             format => self.check_with_gpg(text, signature, format),
         }
     }
 
-    fn sign_with_gpg(&self, text: &[u8], key: &Key, format: Format) -> Result<Vec<u8>> {
+    fn sign_with_gpg(
+        &self,
+        text: &[u8],
+        key: &SigningKey,
+        format: SignatureFormat,
+    ) -> Result<Vec<u8>> {
         let mut command = child::command(self.settings.program(format));
         command.args(["--status-fd=2", "-bsau"]);
         command.arg(path::borrow(key.text()));
@@ -197,7 +202,7 @@ impl<'a> Signer<'a> {
         Err(Error::new(ErrorKind::Signing, message))
     }
 
-    fn sign_with_ssh(&self, text: &[u8], key: &Key) -> Result<Vec<u8>> {
+    fn sign_with_ssh(&self, text: &[u8], key: &SigningKey) -> Result<Vec<u8>> {
         if key.0.is_empty() {
             let message = "user.signingKey needs to be set for ssh signing";
             return Err(Error::new(ErrorKind::Signing, message));
@@ -217,7 +222,7 @@ impl<'a> Signer<'a> {
             let message = "failed writing ssh signing key buffer to a temporary file";
             Error::new(ErrorKind::Io, message).because(error)
         })?;
-        let mut command = child::command(self.settings.program(Format::Ssh));
+        let mut command = child::command(self.settings.program(SignatureFormat::Ssh));
         command.args(["-Y", "sign", "-n", NAMESPACE, "-f"]);
         command.arg(key_file);
         if key.literal().is_some() {
@@ -244,7 +249,7 @@ impl<'a> Signer<'a> {
     }
 
     /// Returns the first key that `gpg.ssh.defaultKeyCommand` prints.
-    fn default_ssh_key(&self) -> Result<Key> {
+    fn default_ssh_key(&self) -> Result<SigningKey> {
         let failed = |message: String| Error::new(ErrorKind::Signing, message);
         let Some(line) = &self.settings.ssh_default_key_command else {
             let message =
@@ -266,27 +271,32 @@ impl<'a> Signer<'a> {
         }
         let first = output.stdout.split(|byte| *byte == b'\n').next();
         match first.filter(|line| literal(line).is_some()) {
-            Some(line) => Ok(Key(line.into())),
+            Some(line) => Ok(SigningKey(line.into())),
             None => Err(failed(format!(
                 "gpg.ssh.defaultKeyCommand succeeded but returned no keys: {stderr} {stdout}"
             ))),
         }
     }
 
-    fn check_with_gpg(&self, text: &[u8], signature: &[u8], format: Format) -> Result<Check> {
+    fn check_with_gpg(
+        &self,
+        text: &[u8],
+        signature: &[u8],
+        format: SignatureFormat,
+    ) -> Result<SignatureCheck> {
         let directory = self.temporary()?;
         let file = self.written(&directory, signature)?;
         let mut command = child::command(self.settings.program(format));
-        if format == Format::OpenPgp {
+        if format == SignatureFormat::OpenPgp {
             command.arg("--keyid-format=long");
         }
         command.args(["--status-fd=1", "--verify"]);
         command.arg(&file).arg("-");
         let output = self.run(command, text)?;
-        let mut check = Check {
+        let mut check = SignatureCheck {
             output: output.stderr.into(),
             raw_output: output.stdout.into(),
-            ..Check::default()
+            ..SignatureCheck::default()
         };
         let lines = check.raw_output.clone();
         status::read_gpg(&lines, &mut check);
@@ -294,7 +304,7 @@ impl<'a> Signer<'a> {
         Ok(check)
     }
 
-    fn check_with_ssh(&self, text: &[u8], signature: &[u8]) -> Result<Check> {
+    fn check_with_ssh(&self, text: &[u8], signature: &[u8]) -> Result<SignatureCheck> {
         let Some(allowed) = &self.settings.ssh_allowed_signers else {
             return Err(Error::new(ErrorKind::Signing, NO_ALLOWED_SIGNERS));
         };
@@ -306,7 +316,7 @@ impl<'a> Signer<'a> {
         if !found.status.success() && found.stderr.contains_str("usage:") {
             return Err(Error::new(ErrorKind::Signing, TOO_OLD_TO_CHECK));
         }
-        let mut check = Check::default();
+        let mut check = SignatureCheck::default();
         let principals: Vec<&[u8]> = match found.status.success() {
             true => found.stdout.lines().filter(|it| !it.is_empty()).collect(),
             false => Vec::new(),
@@ -346,8 +356,8 @@ impl<'a> Signer<'a> {
         text: &[u8],
         principal: &[u8],
         file: &Path,
-        check: &mut Check,
-    ) -> Result<Output> {
+        check: &mut SignatureCheck,
+    ) -> Result<ProgramOutput> {
         let mut command = self.ssh("verify");
         command.args(["-n", NAMESPACE]);
         if let Some(allowed) = &self.settings.ssh_allowed_signers {
@@ -365,13 +375,13 @@ impl<'a> Signer<'a> {
     }
 
     fn ssh(&self, operation: &str) -> Command {
-        let mut command = child::command(self.settings.program(Format::Ssh));
+        let mut command = child::command(self.settings.program(SignatureFormat::Ssh));
         command.args(["-Y", operation]);
         command
     }
 
     /// Returns the path of a key that is configured as a path.
-    fn file_of(&self, key: &Key) -> Result<PathBuf> {
+    fn file_of(&self, key: &SigningKey) -> Result<PathBuf> {
         let home = self.around.environment.home();
         path::expand_user(key.text(), home).ok_or_else(|| {
             let message = format!("failed to expand user dir in: '{}'", key.text());
@@ -379,20 +389,20 @@ impl<'a> Signer<'a> {
         })
     }
 
-    fn temporary(&self) -> Result<Temporary> {
-        Temporary::new(self.around.environment).map_err(|error| {
+    fn temporary(&self) -> Result<PrivateDirectory> {
+        PrivateDirectory::new(self.around.environment).map_err(|error| {
             Error::new(ErrorKind::Io, "could not create temporary file").because(error)
         })
     }
 
-    fn written(&self, directory: &Temporary, signature: &[u8]) -> Result<PathBuf> {
+    fn written(&self, directory: &PrivateDirectory, signature: &[u8]) -> Result<PathBuf> {
         directory.write("signature", signature).map_err(|error| {
             let message = "failed writing detached signature to a temporary file";
             Error::new(ErrorKind::Io, message).because(error)
         })
     }
 
-    fn run(&self, command: Command, input: &[u8]) -> Result<Output> {
+    fn run(&self, command: Command, input: &[u8]) -> Result<ProgramOutput> {
         let program = command.get_program().to_string_lossy().into_owned();
         self.around.run(command, input).map_err(|error| {
             if is_interrupted(&error) {

@@ -3,7 +3,7 @@
 
 use bstr::{BString, ByteSlice};
 
-use crate::{Check, Status, Trust};
+use crate::{KeyTrust, SignatureCheck, SignatureStatus};
 
 const PREFIX: &[u8] = b"[GNUPG:] ";
 
@@ -11,28 +11,28 @@ const PREFIX: &[u8] = b"[GNUPG:] ";
 const FIELDS_BETWEEN: usize = 8;
 
 /// A status line that determines the status of a signature.
-struct Verdict {
+struct StatusLine {
     keyword: &'static [u8],
-    status: Status,
+    status: SignatureStatus,
     has_signer: bool,
 }
 
 /// The status lines of which a valid output contains exactly one for each signature.
-const VERDICTS: [Verdict; 6] = [
-    verdict(b"GOODSIG ", Status::Good),
-    verdict(b"BADSIG ", Status::Bad),
-    Verdict {
+const VERDICTS: [StatusLine; 6] = [
+    verdict(b"GOODSIG ", SignatureStatus::Good),
+    verdict(b"BADSIG ", SignatureStatus::Bad),
+    StatusLine {
         keyword: b"ERRSIG ",
-        status: Status::Unknown,
+        status: SignatureStatus::Unknown,
         has_signer: false,
     },
-    verdict(b"EXPSIG ", Status::Expired),
-    verdict(b"EXPKEYSIG ", Status::ExpiredKey),
-    verdict(b"REVKEYSIG ", Status::RevokedKey),
+    verdict(b"EXPSIG ", SignatureStatus::Expired),
+    verdict(b"EXPKEYSIG ", SignatureStatus::ExpiredKey),
+    verdict(b"REVKEYSIG ", SignatureStatus::RevokedKey),
 ];
 
-const fn verdict(keyword: &'static [u8], status: Status) -> Verdict {
-    Verdict {
+const fn verdict(keyword: &'static [u8], status: SignatureStatus) -> StatusLine {
+    StatusLine {
         keyword,
         status,
         has_signer: true,
@@ -41,20 +41,20 @@ const fn verdict(keyword: &'static [u8], status: Status) -> Verdict {
 
 /// Parses the status lines of gpg or gpgsm (`doc/DETAILS` of GnuPG) into `check`. Several
 /// signatures count as a signature that cannot be verified.
-pub(crate) fn read_gpg(lines: &[u8], check: &mut Check) {
+pub(crate) fn read_gpg(lines: &[u8], check: &mut SignatureCheck) {
     if read_gpg_lines(lines, check).is_none() {
-        *check = Check {
-            status: Status::Unknown,
+        *check = SignatureCheck {
+            status: SignatureStatus::Unknown,
             trust: check.trust,
             output: std::mem::take(&mut check.output),
             raw_output: std::mem::take(&mut check.raw_output),
-            ..Check::default()
+            ..SignatureCheck::default()
         };
     }
 }
 
 /// Returns `None` if the lines contradict one another.
-fn read_gpg_lines(lines: &[u8], check: &mut Check) -> Option<()> {
+fn read_gpg_lines(lines: &[u8], check: &mut SignatureCheck) -> Option<()> {
     let mut is_judged = false;
     for line in lines.split(|byte| *byte == b'\n') {
         let Some(line) = line.strip_prefix(PREFIX) else {
@@ -82,7 +82,7 @@ fn read_gpg_lines(lines: &[u8], check: &mut Check) -> Option<()> {
             check.primary_fingerprint = fields.nth(FIELDS_BETWEEN).map(BString::from);
         } else if let Some(rest) = line.strip_prefix(b"TRUST_") {
             let name = rest.split(|byte| *byte == b' ').next()?;
-            check.trust = Trust::of_name(name)?;
+            check.trust = KeyTrust::of_name(name)?;
         }
     }
     Some(())
@@ -90,24 +90,24 @@ fn read_gpg_lines(lines: &[u8], check: &mut Check) -> Option<()> {
 
 /// Parses the first line of the output of ssh-keygen into `check`:
 /// `Good "git" signature [for PRINCIPAL ]with TYPE key FINGERPRINT`.
-pub(crate) fn read_ssh(printed: &[u8], check: &mut Check) {
-    (check.status, check.trust) = (Status::Bad, Trust::Never);
+pub(crate) fn read_ssh(printed: &[u8], check: &mut SignatureCheck) {
+    (check.status, check.trust) = (SignatureStatus::Bad, KeyTrust::Never);
     let line = printed.lines().next().unwrap_or_default();
     let (signer, trust, rest) = match line.strip_prefix(br#"Good "git" signature for "#) {
         Some(rest) => match rest.rsplit_once_str(" with ") {
-            Some((principal, rest)) => (Some(principal), Trust::Fully, rest),
+            Some((principal, rest)) => (Some(principal), KeyTrust::Fully, rest),
             None => return,
         },
         None => match line.strip_prefix(br#"Good "git" signature with "#) {
             // The signature is good, but the key is not in the allowed signers file.
-            Some(rest) => (None, Trust::Undefined, rest),
+            Some(rest) => (None, KeyTrust::Undefined, rest),
             None => return,
         },
     };
     check.trust = trust;
     check.signer = signer.map(BString::from);
     if let Some((_, key)) = rest.split_once_str("key ") {
-        check.status = Status::Good;
+        check.status = SignatureStatus::Good;
         check.fingerprint = Some(key.into());
         check.key = Some(key.into());
     }
@@ -117,8 +117,8 @@ pub(crate) fn read_ssh(printed: &[u8], check: &mut Check) {
 mod tests {
     use super::*;
 
-    fn gpg(lines: &str) -> Check {
-        let mut check = Check::default();
+    fn gpg(lines: &str) -> SignatureCheck {
+        let mut check = SignatureCheck::default();
         read_gpg(lines.as_bytes(), &mut check);
         check
     }
@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(check.signer.expect("a name"), "C O Mitter <c@x>");
         assert_eq!(check.fingerprint.expect("a fingerprint"), "AAAA");
         assert_eq!(check.primary_fingerprint.expect("a fingerprint"), "BBBB");
-        assert_eq!(check.trust, Trust::Ultimate);
+        assert_eq!(check.trust, KeyTrust::Ultimate);
         let check = gpg("[GNUPG:] ERRSIG KEY 1 8 00 123 9\n[GNUPG:] NO_PUBKEY KEY\n");
         assert_eq!((check.status.letter(), check.signer), ('E', None));
         assert_eq!(gpg("").status.letter(), 'N');
@@ -146,15 +146,15 @@ mod tests {
     #[test]
     fn two_signatures_are_none() {
         let check = gpg("[GNUPG:] GOODSIG A a\n[GNUPG:] TRUST_NEVER\n[GNUPG:] GOODSIG B b\n");
-        assert_eq!(check.status, Status::Unknown);
+        assert_eq!(check.status, SignatureStatus::Unknown);
         assert_eq!((check.key, check.signer), (None, None));
-        assert_eq!(gpg("[GNUPG:] TRUST_ODD\n").status, Status::Unknown);
+        assert_eq!(gpg("[GNUPG:] TRUST_ODD\n").status, SignatureStatus::Unknown);
     }
 
     #[test]
     fn the_line_of_ssh_keygen_is_read() {
         let ssh = |line: &str| {
-            let mut check = Check::default();
+            let mut check = SignatureCheck::default();
             read_ssh(line.as_bytes(), &mut check);
             check
         };
@@ -165,7 +165,7 @@ mod tests {
         let check = ssh("Good \"git\" signature with ED25519 key SHA256:abc");
         assert_eq!(
             (check.status.letter(), check.trust),
-            ('G', Trust::Undefined)
+            ('G', KeyTrust::Undefined)
         );
         for bad in [
             "",
@@ -173,8 +173,11 @@ mod tests {
             "Good \"git\" signature for a",
             "Could not verify signature.",
         ] {
-            assert_eq!(ssh(bad).status, Status::Bad, "{bad}");
+            assert_eq!(ssh(bad).status, SignatureStatus::Bad, "{bad}");
         }
-        assert_eq!(ssh("Good \"git\" signature with RSA").status, Status::Bad);
+        assert_eq!(
+            ssh("Good \"git\" signature with RSA").status,
+            SignatureStatus::Bad
+        );
     }
 }

@@ -10,12 +10,12 @@ use pronto_io::cleanup::Guard;
 
 /// A private temporary directory, which is removed with its files when the value is dropped or the
 /// process ends.
-pub(crate) struct Temporary {
+pub(crate) struct PrivateDirectory {
     path: PathBuf,
     _guard: Guard,
 }
 
-impl Temporary {
+impl PrivateDirectory {
     /// Creates a directory in `TMPDIR`, or in `/tmp`.
     ///
     /// # Errors
@@ -30,7 +30,7 @@ impl Temporary {
             .tempdir_in(parent)?;
         let path = made.keep();
         let _guard = Guard::new(&path);
-        Ok(Temporary { path, _guard })
+        Ok(PrivateDirectory { path, _guard })
     }
 
     /// Writes a new file that only this user can read. Returns its path.

@@ -24,14 +24,14 @@ use pronto_io::cleanup::Guard;
 use pronto_io::error::IoContext as _;
 use pronto_io::watch::Watch;
 use pronto_odb::Store;
-use pronto_pack::bitmap::write::{self, Contents};
-use pronto_pack::idx::Index;
-use pronto_pack::pack::Pack;
+use pronto_pack::bitmap::write::{self, BitmapContents};
+use pronto_pack::idx::PackIndex;
+use pronto_pack::pack::PackReader;
 use pronto_repository::history::from_graph;
 use pronto_repository::objects::from_odb;
 use pronto_repository::{Error, ErrorKind, Repository, Result};
 
-pub(crate) use objects::{Member, Objects};
+pub(crate) use objects::{BitmapObjects, MidxPack};
 
 /// A counter that makes the names of temporary files unique in this process.
 static TEMPORARY: AtomicU32 = AtomicU32::new(0);
@@ -57,7 +57,7 @@ impl Default for Settings {
 
 /// The commits at which the walk for bitmaps starts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tips {
+pub struct BitmapTips {
     /// The objects to which refs point, peeled.
     pub ids: Vec<ObjectId>,
     /// The tips that are preferred for bitmaps (`pack.preferBitmapTips`).
@@ -76,7 +76,7 @@ fn is_below(name: &[u8], directory: &[u8]) -> bool {
 }
 
 /// The state that is shared by all stages of writing bitmaps.
-pub(crate) struct Work<'a> {
+pub(crate) struct BitmapContext<'a> {
     pub(crate) repository: &'a Repository,
     /// The object store without replacements.
     pub(crate) store: Store,
@@ -109,17 +109,17 @@ pub fn settings(repository: &Repository) -> Result<Settings> {
 pub fn write(
     repository: &Repository,
     index_path: &Path,
-    tips: &Tips,
+    tips: &BitmapTips,
     settings: &Settings,
     watch: &Watch<'_>,
 ) -> Result<PathBuf> {
-    let work = Work::new(repository, watch)?;
+    let work = BitmapContext::new(repository, watch)?;
     let (kind, access) = (repository.object_hash(), work.store.options().access);
-    let index = Index::open(index_path, kind, access).map_err(from_graph)?;
+    let index = PackIndex::open(index_path, kind, access).map_err(from_graph)?;
     let pack_path = index_path.with_extension("pack");
-    let pack = Pack::open(&pack_path, kind, access).map_err(from_graph)?;
+    let pack = PackReader::open(&pack_path, kind, access).map_err(from_graph)?;
     pack.check_index(&index).map_err(from_graph)?;
-    let objects = Objects::of_pack(&pack, &index)?;
+    let objects = BitmapObjects::of_pack(&pack, &index)?;
     let checksum = pack.checksum().map_err(from_graph)?;
     let target = index_path.with_extension("bitmap");
     work.write(&objects, tips, settings, checksum, &target)?;
@@ -130,9 +130,9 @@ pub fn write(
 ///
 /// # Errors
 /// Fails with [`ErrorKind::Reference`] or [`ErrorKind::Io`] if the refs cannot be read.
-pub fn tips(repository: &Repository) -> Result<Tips> {
+pub fn tips(repository: &Repository) -> Result<BitmapTips> {
     let prefixes = repository.config().list("pack.preferbitmaptips");
-    let mut tips = Tips::default();
+    let mut tips = BitmapTips::default();
     let mut preferred = Vec::new();
     repository.refs().for_each("refs/", |reference| {
         let id = reference.peeled.unwrap_or(reference.id);
@@ -156,14 +156,14 @@ pub fn tips(repository: &Repository) -> Result<Tips> {
 /// # Errors
 /// Fails with [`ErrorKind::Io`] if the file cannot be read, or [`ErrorKind::InvalidInput`] if a line is
 /// not an object id.
-pub fn read_tips(repository: &Repository, path: &Path) -> Result<Tips> {
+pub fn read_tips(repository: &Repository, path: &Path) -> Result<BitmapTips> {
     let shown = path::as_bytes(path);
     let read = std::fs::read(repository.environment().absolute(path)).map_err(|error| {
         let reason = pronto_io::error::reason(&error);
         let message = format!("could not open '{shown}' for reading: {reason}");
         Error::new(ErrorKind::Io, message)
     })?;
-    let mut tips = Tips::default();
+    let mut tips = BitmapTips::default();
     for line in bstr::ByteSlice::lines(&read[..]) {
         let hex = line.strip_prefix(b"+").unwrap_or(line);
         let wrong = |what: &str| {
@@ -186,11 +186,11 @@ pub fn read_tips(repository: &Repository, path: &Path) -> Result<Tips> {
     Ok(tips)
 }
 
-impl<'a> Work<'a> {
+impl<'a> BitmapContext<'a> {
     /// # Errors
     /// Fails if the object store cannot be opened.
     pub(crate) fn new(repository: &'a Repository, watch: &'a Watch<'a>) -> Result<Self> {
-        Ok(Work {
+        Ok(BitmapContext {
             repository,
             store: repository.objects()?.without_replacements(),
             watch,
@@ -204,8 +204,8 @@ impl<'a> Work<'a> {
     /// As for [`write`](self::write()).
     pub(crate) fn write(
         &self,
-        objects: &Objects<'_>,
-        tips: &Tips,
+        objects: &BitmapObjects<'_>,
+        tips: &BitmapTips,
         settings: &Settings,
         checksum: ObjectId,
         target: &Path,
@@ -223,7 +223,7 @@ impl<'a> Work<'a> {
             true => Some(objects.name_hashes(self, &|found| brought.for_each_name_hash(found))?),
             false => None,
         };
-        let contents = Contents {
+        let contents = BitmapContents {
             checksum,
             kinds: objects.kinds(),
             commits: &reach,
@@ -241,7 +241,7 @@ impl<'a> Work<'a> {
     }
 
     /// Writes a temporary file without write permission, and renames it to `target`.
-    fn install(&self, target: &Path, contents: &Contents<'_>) -> Result<()> {
+    fn install(&self, target: &Path, contents: &BitmapContents<'_>) -> Result<()> {
         let failed = "unable to write bitmap index";
         self.store.begin_writing().map_err(from_odb)?;
         let number = TEMPORARY.fetch_add(1, Ordering::Relaxed);

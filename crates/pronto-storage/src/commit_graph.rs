@@ -20,14 +20,14 @@ use pronto_repository::support::{self, Operation};
 use pronto_repository::{Error, ErrorKind, Repository, Result};
 
 use crate::object_directory;
-use install::Chain;
+use install::GraphChain;
 
-pub use fault::Fault;
-pub use verify::{Verdict, VerifyOptions, verify};
+pub use fault::GraphFault;
+pub use verify::{GraphCheck, VerifyOptions, verify};
 
 /// The commits that are written to a commit-graph file. Their ancestors are added.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Source {
+pub enum CommitSource {
     /// All commits in packs (the default).
     #[default]
     Packed,
@@ -41,7 +41,7 @@ pub enum Source {
 
 /// The treatment of existing layers when a layer is added to a commit-graph chain (`--split`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Split {
+pub enum SplitStrategy {
     /// Small layers are merged into the new layer (`--split`).
     #[default]
     Merge,
@@ -54,16 +54,16 @@ pub enum Split {
 /// Options for writing a commit-graph. The defaults are those of Git.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct WriteOptions {
+pub struct GraphWriteOptions {
     /// Write to this object directory, which must be the repository's own or an alternate
     /// (`--object-dir`).
     pub object_dir: Option<PathBuf>,
     /// The commits to write.
-    pub source: Source,
+    pub source: CommitSource,
     /// Keep the commits of the existing commit-graph file (`--append`).
     pub append: bool,
     /// Write a layer of a chain instead of a single file (`--split`).
-    pub split: Option<Split>,
+    pub split: Option<SplitStrategy>,
     /// Merge a layer into the new one if the new one has at least its size divided by this factor
     /// (`--size-multiple`).
     pub size_multiple: u64,
@@ -79,11 +79,11 @@ pub struct WriteOptions {
     pub max_new_filters: Option<usize>,
 }
 
-impl Default for WriteOptions {
+impl Default for GraphWriteOptions {
     fn default() -> Self {
-        WriteOptions {
+        GraphWriteOptions {
             object_dir: None,
-            source: Source::Packed,
+            source: CommitSource::Packed,
             append: false,
             split: None,
             size_multiple: 2,
@@ -96,9 +96,9 @@ impl Default for WriteOptions {
 }
 
 /// The state that is shared by all phases of writing.
-struct Work<'a> {
+struct GraphWriter<'a> {
     repository: &'a Repository,
-    options: &'a WriteOptions,
+    options: &'a GraphWriteOptions,
     /// Receives progress and can interrupt the operation.
     watch: &'a Watch<'a>,
     /// The object store without replacements.
@@ -118,7 +118,11 @@ struct Work<'a> {
 /// Fails with [`ErrorKind::Object`] if a commit cannot be read, [`ErrorKind::InvalidInput`] if a named
 /// pack or commit does not exist, [`ErrorKind::Io`] if the file cannot be written, or
 /// [`ErrorKind::Locked`] if another process writes it.
-pub fn write(repository: &Repository, options: &WriteOptions, watch: &Watch<'_>) -> Result<()> {
+pub fn write(
+    repository: &Repository,
+    options: &GraphWriteOptions,
+    watch: &Watch<'_>,
+) -> Result<()> {
     support::require(Operation::WriteCommitGraph, repository)?;
     let (objects_dir, directory) = object_directory::find(repository, options.object_dir.as_ref())?;
     if !repository.config().bool_or("core.commitgraph", true)? {
@@ -134,7 +138,7 @@ pub fn write(repository: &Repository, options: &WriteOptions, watch: &Watch<'_>)
     }
     let graph = repository.open_commit_graph(changed_paths_to_read(repository)?)?;
     let is_foreign = |graph: &CommitGraph| install::is_foreign_single(graph, directory);
-    let work = Work {
+    let work = GraphWriter {
         can_stay: !graph.as_ref().is_some_and(is_foreign),
         repository,
         options,
@@ -143,10 +147,10 @@ pub fn write(repository: &Repository, options: &WriteOptions, watch: &Watch<'_>)
         graph,
     };
     let mut commits = gather::gather(&work, &objects_dir)?;
-    if commits.is_empty() && options.split != Some(Split::Replace) {
+    if commits.is_empty() && options.split != Some(SplitStrategy::Replace) {
         return Ok(());
     }
-    let chain = Chain::plan(&work, directory, commits.len() as u64);
+    let chain = GraphChain::plan(&work, directory, commits.len() as u64);
     gather::take_over(&work, &chain, &mut commits)?;
     let generations = match chain.keeps_generations {
         Some(kept) => kept,
@@ -154,7 +158,7 @@ pub fn write(repository: &Repository, options: &WriteOptions, watch: &Watch<'_>)
     };
     let entries = levels::resolve(&work, &chain, &commits)?;
     let filters = work.filters(&commits, &entries, generations)?;
-    let contents = pronto_pack::commit_graph::write::Contents {
+    let contents = pronto_pack::commit_graph::write::GraphContents {
         kind: repository.object_hash(),
         commits: &entries.entries,
         parents: &entries.parents,
@@ -178,9 +182,9 @@ fn changed_paths_to_read(repository: &Repository) -> Result<ChangedPaths> {
     })
 }
 
-type Filters = (bloom::Settings, Vec<Vec<u8>>);
+type BloomFilters = (bloom::Settings, Vec<Vec<u8>>);
 
-impl Work<'_> {
+impl GraphWriter<'_> {
     fn check(&self) -> Result<()> {
         let interrupted = |reason: pronto_io::interrupt::Interrupted| {
             Error::new(ErrorKind::Interrupted, reason.to_string())
@@ -191,10 +195,10 @@ impl Work<'_> {
     /// Returns the changed-path filters, if they are requested or the existing file has filters.
     fn filters(
         &self,
-        commits: &gather::Commits,
-        resolved: &levels::Resolved,
+        commits: &gather::SortedCommits,
+        resolved: &levels::ResolvedCommits,
         generations: bool,
-    ) -> Result<Option<Filters>> {
+    ) -> Result<Option<BloomFilters>> {
         let present = self
             .graph
             .as_ref()
@@ -210,10 +214,10 @@ impl Work<'_> {
 
     /// Returns the generation number that Git writes for a commit if it does not compute generation
     /// numbers: that of the existing file if Git reads the file for this commit, otherwise zero.
-    fn loaded_generation(&self, commit: &gather::Commit) -> Result<u64> {
+    fn loaded_generation(&self, commit: &gather::GatheredCommit) -> Result<u64> {
         let looks = match (&self.options.source, self.options.split) {
             (_, Some(_)) => true,
-            (Source::Commits(_), None) => commit.is_tip,
+            (CommitSource::Commits(_), None) => commit.is_tip,
             _ => false,
         };
         let Some(graph) = self.graph.as_ref().filter(|_| looks) else {

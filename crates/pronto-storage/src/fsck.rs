@@ -1,6 +1,6 @@
 //! The checks of `git fsck` for single objects.
 //!
-//! The indexer calls [`Inspector`] while it has an object in memory. Each finding has a message id
+//! The indexer calls [`FsckInspector`] while it has an object in memory. Each finding has a message id
 //! ([`Message`]), and [`Levels`] determine its severity.
 
 mod inspector;
@@ -17,9 +17,9 @@ use std::fmt;
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{Kind, ObjectId};
 
-pub use inspector::{Inspector, Scope};
+pub use inspector::{FsckInspector, InspectionScope};
 pub use levels::Levels;
-pub use message::{Level, Message};
+pub use message::{FsckSeverity, Message};
 
 /// A defect of an object. [`Display`](fmt::Display) writes Git's message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,10 +88,10 @@ impl<'a> Findings<'a> {
     /// Records a finding. Returns whether the object is rejected because of it.
     fn report(&mut self, message: Message, detail: impl Into<String>) -> bool {
         let level = self.levels.of(message);
-        if level == Level::Ignore || self.levels.skips(self.id) {
+        if level == FsckSeverity::Ignore || self.levels.skips(self.id) {
             return false;
         }
-        let is_error = matches!(level, Level::Error | Level::Fatal);
+        let is_error = matches!(level, FsckSeverity::Error | FsckSeverity::Fatal);
         self.reports.push(Report {
             is_error,
             object: *self.id,

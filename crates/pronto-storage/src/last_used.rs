@@ -7,7 +7,7 @@ use pronto_pack::mtimes::Mtimes;
 use pronto_repository::Result;
 use pronto_repository::history::from_graph;
 
-use crate::pack_objects::Known;
+use crate::pack_objects::ExistingPack;
 
 /// The time at which each object of a cruft pack was last used.
 pub(crate) struct Dates(Mtimes);
@@ -26,12 +26,12 @@ impl Dates {
 ///
 /// # Errors
 /// Fails with `ErrorKind::Object` or `ErrorKind::Io` if the file exists and cannot be read.
-pub(crate) fn dates(pack: &Known, hash: Kind) -> Result<Option<Dates>> {
+pub(crate) fn dates(pack: &ExistingPack, hash: Kind) -> Result<Option<Dates>> {
     let path = pack.path.with_extension("mtimes");
     if !path.exists() {
         return Ok(None);
     }
-    let access = pronto_io::view::Access::Auto;
+    let access = pronto_io::view::ViewAccess::Auto;
     let opened = Mtimes::open(&path, hash, pack.index.len(), access).map_err(from_graph)?;
     Ok(Some(Dates(opened)))
 }

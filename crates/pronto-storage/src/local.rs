@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use bstr::ByteSlice;
 use pronto_config::path;
 use pronto_io::error::IoContext;
-use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
+use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, SymlinkPolicy};
 use pronto_repository::{Error, ErrorKind, Result};
 
 /// The largest depth of nested object directories.
@@ -99,7 +99,7 @@ fn link_file(from: &Path, to: &Path, may_link: &mut bool) -> Result<()> {
 /// # Errors
 /// Fails if the file cannot be read or written.
 pub fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
-    let mut source = untrusted::open(from, Links::Refuse)?;
+    let mut source = untrusted::open(from, SymlinkPolicy::Refuse)?;
     let metadata = source.metadata()?;
     let mut target = fs::File::create(to)?;
     io::copy(&mut source, &mut target)?;
@@ -111,7 +111,7 @@ pub fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
 
 /// Copies a list of alternates. Relative paths are resolved against the source.
 fn copy_alternates(from: &Path, to: &Path) -> Result<()> {
-    let text = untrusted::read(from, Links::Refuse, LARGEST_POINTER_BYTES);
+    let text = untrusted::read(from, SymlinkPolicy::Refuse, LARGEST_POINTER_BYTES);
     let text = text.context(ErrorKind::Io, "failed to read", from)?;
     let objects = from.parent().and_then(Path::parent).unwrap_or(from);
     let mut lines = Vec::new();
@@ -145,7 +145,7 @@ pub fn add_alternates(list: &Path, directories: &[PathBuf]) -> Result<()> {
 pub fn objects_of(git_dir: &Path) -> PathBuf {
     let common = match untrusted::read(
         &git_dir.join("commondir"),
-        Links::Follow,
+        SymlinkPolicy::Follow,
         LARGEST_POINTER_BYTES,
     ) {
         Ok(text) => git_dir.join(path::borrow(text.trim_end())),

@@ -22,7 +22,7 @@ use pronto_config::shared;
 use pronto_hash::ObjectId;
 use pronto_io::error::IoContext as _;
 use pronto_io::watch::Watch;
-use pronto_pack::idx::Index;
+use pronto_pack::idx::PackIndex;
 use pronto_pack::midx::write;
 use pronto_repository::{Error, ErrorKind, Repository, Result};
 use pronto_repository::{Notice, PackNotice};
@@ -32,7 +32,7 @@ use crate::object_directory;
 pub use bitmap::BitmapOptions;
 pub(crate) use expire::forget;
 pub use expire::{ExpireOptions, expire};
-pub use fault::Fault;
+pub use fault::MidxFault;
 use present::Present;
 pub use repack::{RepackOptions, repack};
 pub use verify::{VerifyOptions, verify};
@@ -48,7 +48,7 @@ const NOT_WRITTEN: &str = "could not write multi-pack-index";
 /// Options for writing a multi-pack-index. The defaults are those of Git.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct WriteOptions {
+pub struct MidxWriteOptions {
     /// Write to this object directory, which must be the repository's own or an alternate
     /// (`--object-dir`).
     pub object_dir: Option<PathBuf>,
@@ -65,11 +65,11 @@ pub struct WriteOptions {
 }
 
 /// A pack that the new multi-pack-index covers.
-struct Source {
+struct SourcePack {
     /// The name of its pack index.
     name: BString,
     /// Its pack index; `None` if its objects are taken from the existing multi-pack-index.
-    index: Option<Index>,
+    index: Option<PackIndex>,
     /// Its modification time, in seconds since 1970; zero if the existing multi-pack-index covers the
     /// pack.
     modified: u64,
@@ -77,7 +77,7 @@ struct Source {
 }
 
 /// The state that is shared by all operations.
-struct Work<'a> {
+struct MidxContext<'a> {
     repository: &'a Repository,
     /// Receives progress and can interrupt the operation.
     watch: &'a Watch<'a>,
@@ -91,22 +91,22 @@ struct Work<'a> {
 /// Fails with [`ErrorKind::Refused`] if there is no pack, or bitmaps are requested and the packs lack
 /// reachable objects; [`ErrorKind::Object`] if a pack cannot be read; [`ErrorKind::Locked`] if another
 /// process writes the file; or [`ErrorKind::Io`] if the file cannot be written.
-pub fn write(repository: &Repository, options: &WriteOptions, watch: &Watch<'_>) -> Result<()> {
-    let work = Work::new(repository, options.object_dir.as_ref(), watch)?;
+pub fn write(repository: &Repository, options: &MidxWriteOptions, watch: &Watch<'_>) -> Result<()> {
+    let work = MidxContext::new(repository, options.object_dir.as_ref(), watch)?;
     match options.incremental {
         true => work.write_layer(options),
         false => work.write(options, &BTreeSet::new()),
     }
 }
 
-impl<'a> Work<'a> {
+impl<'a> MidxContext<'a> {
     fn new(
         repository: &'a Repository,
         object_dir: Option<&PathBuf>,
         watch: &'a Watch<'a>,
     ) -> Result<Self> {
         let (objects_dir, _) = object_directory::find(repository, object_dir)?;
-        Ok(Work {
+        Ok(MidxContext {
             repository,
             watch,
             directory: objects_dir.join("pack"),
@@ -114,16 +114,16 @@ impl<'a> Work<'a> {
     }
 }
 
-impl Work<'_> {
+impl MidxContext<'_> {
     fn path(&self) -> PathBuf {
         self.directory.join("multi-pack-index")
     }
 
-    fn spoken(&self, path: &Path) -> PathBuf {
-        self.repository.spoken(path)
+    fn display_path(&self, path: &Path) -> PathBuf {
+        self.repository.display_path(path)
     }
 
-    fn write(&self, options: &WriteOptions, dropped: &BTreeSet<BString>) -> Result<()> {
+    fn write(&self, options: &MidxWriteOptions, dropped: &BTreeSet<BString>) -> Result<()> {
         self.undisturbed(|last| self.write_once(options, dropped, last))
     }
 
@@ -131,7 +131,7 @@ impl Work<'_> {
     /// or removed packs in the meantime, unless this is the `last` attempt.
     fn write_once(
         &self,
-        options: &WriteOptions,
+        options: &MidxWriteOptions,
         dropped: &BTreeSet<BString>,
         last: bool,
     ) -> Result<bool> {
@@ -143,8 +143,8 @@ impl Work<'_> {
             Some(_) => (None, found),
         };
         let names = present.iter().flat_map(Present::pack_names);
-        let known: Vec<Source> = names.map(|name| Source::known(name)).collect();
-        let is_gone = |source: &Source| !self.pack_path(source).exists();
+        let known: Vec<SourcePack> = names.map(|name| SourcePack::known(name)).collect();
+        let is_gone = |source: &SourcePack| !self.pack_path(source).exists();
         let gone = known.iter().position(is_gone);
         if let Some(number) = gone.filter(|_| dropped.is_empty()) {
             let message = format!("could not load pack {number}");
@@ -171,7 +171,7 @@ impl Work<'_> {
         if !last && self.is_disturbed(&before, &sources) {
             return Ok(false);
         }
-        let contents = Contents::new(&sources, entries, &numbers)?;
+        let contents = MidxContents::new(&sources, entries, &numbers)?;
         if contents.names.is_empty() {
             return Err(Error::new(ErrorKind::Refused, "no pack files to index."));
         }
@@ -205,11 +205,11 @@ impl Work<'_> {
     fn is_up_to_date(
         &self,
         found: &Present,
-        sources: &[Source],
-        options: &WriteOptions,
+        sources: &[SourcePack],
+        options: &MidxWriteOptions,
     ) -> Result<bool> {
         let names: HashSet<&[u8]> = found.pack_names().map(|name| name.as_bytes()).collect();
-        let covers = |source: &Source| names.contains(source.name.as_slice());
+        let covers = |source: &SourcePack| names.contains(source.name.as_slice());
         if names.len() != sources.len() || !sources.iter().all(covers) {
             return Ok(false);
         }
@@ -228,7 +228,7 @@ impl Work<'_> {
         &self,
         mut file: &File,
         path: &Path,
-        contents: &Contents<'_>,
+        contents: &MidxContents<'_>,
         order: Option<&[u32]>,
     ) -> Result<ObjectId> {
         let kind = self.repository.object_hash();
@@ -249,10 +249,10 @@ impl Work<'_> {
     /// packs of equal age.
     fn sources(
         &self,
-        known: Vec<Source>,
-        options: &WriteOptions,
+        known: Vec<SourcePack>,
+        options: &MidxWriteOptions,
         below: Option<&Present>,
-    ) -> Result<Vec<Source>> {
+    ) -> Result<Vec<SourcePack>> {
         let title = "Adding packfiles to multi-pack-index";
         let meter = self.watch.progress().begin(title, None);
         let names = known.iter().map(|source| source.name.clone());
@@ -289,17 +289,17 @@ impl Work<'_> {
         Ok(sources)
     }
 
-    fn source(&self, path: &Path, name: BString) -> Result<Option<Source>> {
-        let spoken = self.spoken(path);
+    fn source(&self, path: &Path, name: BString) -> Result<Option<SourcePack>> {
+        let display_path = self.display_path(path);
         let Some(modified) = modified(&path.with_extension("pack")) else {
-            self.notify(PackNotice::MissingPack(spoken));
+            self.notify(PackNotice::MissingPack(display_path));
             return Ok(None);
         };
         let Ok(index) = self.index(path)? else {
-            self.notify(PackNotice::UnusableIndex(spoken));
+            self.notify(PackNotice::UnusableIndex(display_path));
             return Ok(None);
         };
-        Ok(Some(Source {
+        Ok(Some(SourcePack {
             name,
             index: Some(index),
             modified,
@@ -307,25 +307,25 @@ impl Work<'_> {
         }))
     }
 
-    fn index(&self, path: &Path) -> Result<std::result::Result<Index, pronto_pack::Error>> {
+    fn index(&self, path: &Path) -> Result<std::result::Result<PackIndex, pronto_pack::Error>> {
         let kind = self.repository.object_hash();
         let access = self.repository.objects()?.options().access;
-        Ok(Index::open(path, kind, access))
+        Ok(PackIndex::open(path, kind, access))
     }
 
-    fn pack_path(&self, source: &Source) -> PathBuf {
+    fn pack_path(&self, source: &SourcePack) -> PathBuf {
         let path = self.directory.join(path::borrow(&source.name));
         path.with_extension("pack")
     }
 
-    fn opened_index(&self, source: &Source) -> Result<Index> {
+    fn opened_index(&self, source: &SourcePack) -> Result<PackIndex> {
         let path = self.pack_path(source).with_extension("idx");
         let failed = |_| Error::new(ErrorKind::Refused, "could not load pack");
         self.index(&path)?.map_err(failed)
     }
 
     /// Returns the index of a pack, and opens it on first use.
-    fn open_index<'a>(&self, source: &'a mut Source) -> Result<&'a Index> {
+    fn open_index<'a>(&self, source: &'a mut SourcePack) -> Result<&'a PackIndex> {
         let index = match source.index.take() {
             Some(index) => index,
             None => self.opened_index(source)?,
@@ -338,7 +338,11 @@ impl Work<'_> {
     }
 
     /// Returns the number of the preferred pack.
-    fn preferred(&self, sources: &mut [Source], options: &WriteOptions) -> Result<Option<usize>> {
+    fn preferred(
+        &self,
+        sources: &mut [SourcePack],
+        options: &MidxWriteOptions,
+    ) -> Result<Option<usize>> {
         let Some(wanted) = &options.preferred_pack else {
             return Ok(None);
         };
@@ -353,7 +357,7 @@ impl Work<'_> {
             return Ok(None);
         };
         if self.open_index(&mut sources[number])?.is_empty() {
-            let pack = self.spoken(&self.pack_path(&sources[number]));
+            let pack = self.display_path(&self.pack_path(&sources[number]));
             let message = format!(
                 "cannot select preferred pack {} with no objects",
                 pack.display()
@@ -386,10 +390,10 @@ impl Work<'_> {
     }
 }
 
-impl Source {
+impl SourcePack {
     /// Creates the source for a pack that the existing multi-pack-index names.
-    fn known(name: &str) -> Source {
-        Source {
+    fn known(name: &str) -> SourcePack {
+        SourcePack {
             name: name.into(),
             index: None,
             modified: 0,
@@ -399,23 +403,23 @@ impl Source {
 }
 
 /// The content of the new file.
-struct Contents<'a> {
+struct MidxContents<'a> {
     /// The names of the pack indexes, sorted.
     names: Vec<&'a BString>,
     entries: Vec<write::Entry>,
 }
 
-impl<'a> Contents<'a> {
+impl<'a> MidxContents<'a> {
     /// Collects the packs of `sources` that are not dropped. In `entries`, the positions of packs in
     /// `sources` are replaced by their new `numbers`.
     ///
     /// # Errors
     /// Fails with [`ErrorKind::Object`] if an object is in a dropped pack.
     fn new(
-        sources: &'a [Source],
+        sources: &'a [SourcePack],
         entries: Vec<write::Entry>,
         numbers: &[Option<u32>],
-    ) -> Result<Contents<'a>> {
+    ) -> Result<MidxContents<'a>> {
         let kept = sources.iter().filter(|source| !source.dropped);
         let mut names: Vec<&BString> = kept.map(|source| &source.name).collect();
         names.sort_unstable();
@@ -428,7 +432,7 @@ impl<'a> Contents<'a> {
             })?;
             written.push(write::Entry { pack, ..entry });
         }
-        Ok(Contents {
+        Ok(MidxContents {
             names,
             entries: written,
         })
@@ -446,7 +450,7 @@ fn modified(path: &Path) -> Option<u64> {
 
 /// Marks the packs in `dropped`. Returns the new number of each pack, in the order of names; `None` for
 /// dropped packs.
-fn number(sources: &mut [Source], dropped: &BTreeSet<BString>) -> Result<Vec<Option<u32>>> {
+fn number(sources: &mut [SourcePack], dropped: &BTreeSet<BString>) -> Result<Vec<Option<u32>>> {
     for name in dropped {
         match sources.iter_mut().find(|source| source.name == *name) {
             Some(source) => source.dropped = true,

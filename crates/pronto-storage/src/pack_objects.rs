@@ -39,7 +39,7 @@ use pronto_io::pool;
 use pronto_io::progress::Meter;
 use pronto_io::watch::Watch;
 use pronto_object::TagRef;
-use pronto_odb::packing::{Block, Contents, Counts, Member, Options};
+use pronto_odb::packing::{BitmapSubset, Options, PackContents, PackCounts, PackMember};
 use pronto_odb::{Bitmapped, Store};
 use pronto_pack::writer::sink::Streamed;
 use pronto_repository::history::reachable::ids;
@@ -48,12 +48,12 @@ use pronto_repository::objects::from_odb;
 use pronto_repository::packs::compression;
 use pronto_repository::{Error, ErrorKind, Repository, Result};
 
-pub use filter::Filter;
-pub use filtered::{Tips, select_filtered};
-pub(crate) use leave_out::{Known, known_packs, mark, names, packed};
+pub use filter::ObjectFilter;
+pub use filtered::{ReceiverTips, select_filtered};
+pub(crate) use leave_out::{ExistingPack, known_packs, mark, names, packed};
 pub use leave_out::{LeaveOut, leave_out, loose_objects};
-pub use listing::{Listing, Named, list};
-pub use promised::Missing;
+pub use listing::{NamedObject, ObjectListing, list};
+pub use promised::MissingObjects;
 pub use tags::include_tags;
 pub use tips::{include_indexed, ref_tips, reflog_tips};
 pub use whole::{KeptWhole, kept_whole};
@@ -64,23 +64,23 @@ const MOST_EDGES: usize = 10;
 
 /// The objects of a pack that is to be written.
 #[derive(Clone, Debug, Default)]
-pub struct Selection {
+pub struct SelectedObjects {
     /// The objects to pack, each once: commits from newest to oldest, then tags, then trees and blobs.
-    pub members: Vec<Member>,
+    pub members: Vec<PackMember>,
     /// Objects of the receiver with similar paths, which may be delta bases of a thin pack.
-    pub bases: Vec<Member>,
+    pub bases: Vec<PackMember>,
     /// The members that must not become deltas or bases of new deltas (attribute `-delta`): see
     /// [`KeptWhole`].
     pub whole: HashSet<ObjectId>,
-    /// The objects that were omitted because they are missing: see [`Missing::LeaveOut`].
+    /// The objects that were omitted because they are missing: see [`MissingObjects::LeaveOut`].
     pub missing: Vec<ObjectId>,
     /// Missing trees of the receiver, if missing objects are omitted. Members and missing objects may
     /// be reachable from them, although the receiver has these objects.
     pub unknown: Vec<ObjectId>,
     /// Further objects to pack, as bits of bitmaps: see [`Select::blocks`].
-    pub block: Option<Block>,
+    pub block: Option<BitmapSubset>,
     /// The objects that bitmaps list for the receiver of a thin pack.
-    pub known: Option<Block>,
+    pub known: Option<BitmapSubset>,
     /// The pack with the bitmap that selected the members. Objects that a sent pack copies from it are
     /// counted as reused.
     pub bitmapped: Option<PathBuf>,
@@ -103,8 +103,8 @@ pub struct Select {
     /// (`--shallow`), so that these tips need not be parents of sent commits.
     pub all_edges: bool,
     /// The treatment of missing objects in a partial clone (`--missing`).
-    pub missing: Missing,
-    /// Represent large numbers of objects that bitmaps select as bits ([`Selection::block`]), for packs
+    pub missing: MissingObjects,
+    /// Represent large numbers of objects that bitmaps select as bits ([`SelectedObjects::block`]), for packs
     /// that are sent.
     pub blocks: bool,
 }
@@ -117,7 +117,7 @@ impl Default for Select {
             bitmaps: true,
             unpacked: false,
             all_edges: false,
-            missing: Missing::Fail,
+            missing: MissingObjects::Fail,
             blocks: false,
         }
     }
@@ -127,7 +127,7 @@ impl Default for Select {
 /// in the search for deltas.
 const LEAST_BLOCK: u32 = 16 << 10;
 
-impl Selection {
+impl SelectedObjects {
     /// Returns the number of objects of the pack.
     pub fn len(&self) -> usize {
         self.members.len() + self.block.as_ref().map_or(0, |block| block.len() as usize)
@@ -202,22 +202,22 @@ pub fn select(
     haves: &[ObjectId],
     select: &Select,
     watch: &Watch<'_>,
-) -> Result<Selection> {
+) -> Result<SelectedObjects> {
     let store = repository.objects()?.without_replacements();
     let meter = watch.progress().begin("Enumerating objects", None);
     if select.bitmaps
-        && select.missing == Missing::Fail
+        && select.missing == MissingObjects::Fail
         && let Some(bitmaps) = repository.usable_bitmaps(&store)?
     {
-        let tips = Tips { wants, haves };
+        let tips = ReceiverTips { wants, haves };
         let selection = select_by_bitmaps(repository, tips, &bitmaps, select, watch)?;
         meter.add(selection.len() as u64);
         meter.finish();
         return Ok(selection);
     }
-    let mut walk = Walk::new(repository, select, watch, meter)?;
-    let (commits, trees) = walk.begin(Tips { wants, haves })?;
-    let is_all = haves.is_empty() && !select.unpacked && select.missing == Missing::Fail;
+    let mut walk = ObjectSelection::new(repository, select, watch, meter)?;
+    let (commits, trees) = walk.begin(ReceiverTips { wants, haves })?;
+    let is_all = haves.is_empty() && !select.unpacked && select.missing == MissingObjects::Fail;
     let links = match is_all {
         true => walk.store.tree_links(commits.len(), watch.interrupt()),
         false => Ok(None),
@@ -236,12 +236,12 @@ pub fn select(
 /// fails, or with [`ErrorKind::Interrupted`].
 pub fn send(
     repository: &Repository,
-    selection: &Selection,
+    selection: &SelectedObjects,
     options: &Options,
     out: &mut dyn Write,
     watch: &Watch<'_>,
 ) -> Result<SentPack> {
-    let contents = Contents {
+    let contents = PackContents {
         members: &selection.members,
         bases: &selection.bases,
         receiver_has: None,
@@ -263,39 +263,39 @@ pub struct SentPack {
     /// The checksum and the size of the pack.
     pub streamed: Streamed,
     /// The numbers of objects and deltas in the pack.
-    pub counts: Counts,
+    pub counts: PackCounts,
 }
 
 fn select_by_bitmaps(
     repository: &Repository,
-    tips: Tips<'_>,
+    tips: ReceiverTips<'_>,
     bitmaps: &Arc<Bitmapped>,
     select: &Select,
     watch: &Watch<'_>,
-) -> Result<Selection> {
+) -> Result<SelectedObjects> {
     let found = repository.reachable_bits(Some(bitmaps), tips.wants, tips.haves, watch)?;
-    let member = |id| Member { id, name_hash: 0 };
+    let member = |id| PackMember { id, name_hash: 0 };
     let others = found.others.into_iter().map(member);
     let is_thin = select.thin && !found.known.is_empty();
-    let known = is_thin.then(|| Block::new(bitmaps.clone(), found.known));
+    let known = is_thin.then(|| BitmapSubset::new(bitmaps.clone(), found.known));
     if select.blocks && found.bits.count() >= LEAST_BLOCK {
-        return Ok(Selection {
+        return Ok(SelectedObjects {
             members: others.collect(),
-            block: Some(Block::new(bitmaps.clone(), found.bits)),
+            block: Some(BitmapSubset::new(bitmaps.clone(), found.bits)),
             known,
-            ..Selection::default()
+            ..SelectedObjects::default()
         });
     }
     let packed = ids(bitmaps, &found.bits)?.into_iter().map(member);
-    Ok(Selection {
+    Ok(SelectedObjects {
         members: packed.chain(others).collect(),
         bitmapped: bitmaps.reused_pack().map_err(from_odb)?,
         known,
-        ..Selection::default()
+        ..SelectedObjects::default()
     })
 }
 
-struct Walk<'a> {
+struct ObjectSelection<'a> {
     repository: &'a Repository,
     store: Store,
     select: Select,
@@ -309,26 +309,26 @@ struct Walk<'a> {
     seen: HashSet<ObjectId>,
     /// The visited objects of the receiver.
     hidden: HashSet<ObjectId>,
-    selection: Selection,
+    selection: SelectedObjects,
     kept_whole: KeptWhole,
     buffer: Vec<u8>,
 }
 
 /// A selected commit.
-struct Commit {
+struct SentCommit {
     tree: ObjectId,
     /// The trees of its parents that the receiver has.
     known: Vec<ObjectId>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> ObjectSelection<'a> {
     fn new(
         repository: &'a Repository,
         select: &Select,
         watch: &'a Watch<'a>,
         meter: Meter,
-    ) -> Result<Walk<'a>> {
-        Ok(Walk {
+    ) -> Result<ObjectSelection<'a>> {
+        Ok(ObjectSelection {
             repository,
             store: repository.objects()?.without_replacements(),
             select: *select,
@@ -338,14 +338,14 @@ impl<'a> Walk<'a> {
             takes_commits: true,
             seen: HashSet::new(),
             hidden: HashSet::new(),
-            selection: Selection::default(),
+            selection: SelectedObjects::default(),
             kept_whole: kept_whole(repository)?,
             buffer: Vec::new(),
         })
     }
 
     /// Selects the commits. Returns them, and the other objects at the tips.
-    fn begin(&mut self, tips: Tips<'_>) -> Result<(Vec<Commit>, Vec<ObjectId>)> {
+    fn begin(&mut self, tips: ReceiverTips<'_>) -> Result<(Vec<SentCommit>, Vec<ObjectId>)> {
         let mut trees = Vec::new();
         let wanted = self.tips(tips.wants, &mut trees, false)?;
         let mut known_trees = Vec::new();
@@ -364,7 +364,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Moves missing objects to the missing ones, and returns the selection.
-    fn end(mut self) -> Result<Selection> {
+    fn end(mut self) -> Result<SelectedObjects> {
         self.leave_out_missing()?;
         self.meter.finish();
         Ok(self.selection)
@@ -382,7 +382,7 @@ impl<'a> Walk<'a> {
         let is_new = !self.hidden.contains(&id) && self.seen.insert(id);
         if is_new {
             self.meter.add(1);
-            self.selection.members.push(Member { id, name_hash });
+            self.selection.members.push(PackMember { id, name_hash });
         }
         is_new
     }
@@ -436,7 +436,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Selects the commits that are reachable from `wanted` and not from `known`.
-    fn commits(&mut self, wanted: &[ObjectId], known: &[ObjectId]) -> Result<Vec<Commit>> {
+    fn commits(&mut self, wanted: &[ObjectId], known: &[ObjectId]) -> Result<Vec<SentCommit>> {
         // Missing objects of the left side are reported later.
         let mut painting = Painting::lenient(self.repository, Until::LeftKnown)?;
         for id in wanted {
@@ -476,7 +476,7 @@ impl<'a> Walk<'a> {
                     trees.push(tree);
                 }
             }
-            commits.push(Commit {
+            commits.push(SentCommit {
                 tree: links.tree,
                 known: trees,
             });

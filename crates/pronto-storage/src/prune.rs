@@ -22,9 +22,9 @@ use pronto_hash::ObjectId;
 use pronto_io::watch::Watch;
 use pronto_odb::Pruning;
 
-pub(crate) use marks::Marks;
+pub(crate) use marks::ReachableMarks;
 
-use pronto_repository::expiry::Expiry;
+use pronto_repository::expiry::ExpiryAge;
 use pronto_repository::{Error, ErrorKind, Repository, Result};
 use pronto_repository::{Notice, PackNotice};
 
@@ -44,7 +44,7 @@ const REST: Duration = Duration::from_millis(15);
 #[non_exhaustive]
 pub struct Options {
     /// Prune only objects older than this time (`--expire`).
-    pub expire: Expiry,
+    pub expire: ExpiryAge,
     /// Keep these objects and all objects reachable from them (`<head>...`).
     pub heads: Vec<ObjectId>,
     /// Report deletions without deleting (`--dry-run`).
@@ -56,7 +56,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Options {
-            expire: Expiry::Now,
+            expire: ExpiryAge::Now,
             heads: Vec::new(),
             dry_run: false,
             patience: PATIENCE,
@@ -67,7 +67,7 @@ impl Default for Options {
 /// A deleted object or file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Removed {
+pub enum PrunedFile {
     /// An unreachable loose object, and its type if it can be read.
     Object(ObjectId, Option<Kind>),
     /// A loose object that is also in a pack.
@@ -94,7 +94,7 @@ pub struct Outcome {
 }
 
 /// Deletes unreachable loose objects, loose objects that are also packed, temporary files, and missing
-/// commits in the file `shallow` (`git prune`). Calls `tell` before each deletion.
+/// commits in the file `shallow` (`git prune`). Calls `report` before each deletion.
 ///
 /// Objects are reachable from refs, `HEAD`, reflogs, indexes and operations in progress of all
 /// worktrees, from `options.heads`, and from objects newer than `options.expire`.
@@ -109,10 +109,10 @@ pub struct Outcome {
 pub fn prune(
     repository: &Repository,
     options: &Options,
-    tell: &mut dyn FnMut(&Removed),
+    report: &mut dyn FnMut(&PrunedFile),
     watch: &Watch<'_>,
 ) -> Result<Outcome> {
-    let mut work = Work::new(repository, options.clone(), tell, watch)?;
+    let mut work = PruneRun::new(repository, options.clone(), report, watch)?;
     work.prune_loose()?;
     work.prune_packed(&())?;
     work.prune_temporary()?;
@@ -121,7 +121,7 @@ pub fn prune(
 }
 
 /// Deletes loose objects that are also packed, and directories that become empty (`git prune-packed`).
-/// Calls `tell` before each deletion. Only the options `dry_run` and `patience` apply.
+/// Calls `report` before each deletion. Only the options `dry_run` and `patience` apply.
 ///
 /// Costs a listing of all loose objects and a lookup in the index of each pack.
 ///
@@ -131,38 +131,38 @@ pub fn prune(
 pub fn prune_packed(
     repository: &Repository,
     options: &Options,
-    tell: &mut dyn FnMut(&Removed),
+    report: &mut dyn FnMut(&PrunedFile),
     watch: &Watch<'_>,
 ) -> Result<Outcome> {
-    let mut work = Work::new(repository, options.clone(), tell, watch)?;
+    let mut work = PruneRun::new(repository, options.clone(), report, watch)?;
     work.prune_packed(watch.progress())?;
     Ok(work.ended())
 }
 
 /// One run of pruning.
-struct Work<'a> {
+struct PruneRun<'a> {
     repository: &'a Repository,
     options: Options,
-    tell: &'a mut dyn FnMut(&Removed),
+    report: &'a mut dyn FnMut(&PrunedFile),
     watch: &'a Watch<'a>,
     objects: PathBuf,
     /// The reachable objects, computed on first use.
-    marks: Option<Marks<'a>>,
+    marks: Option<ReachableMarks<'a>>,
     outcome: Outcome,
 }
 
-impl<'a> Work<'a> {
+impl<'a> PruneRun<'a> {
     fn new(
         repository: &'a Repository,
         options: Options,
-        tell: &'a mut dyn FnMut(&Removed),
+        report: &'a mut dyn FnMut(&PrunedFile),
         watch: &'a Watch<'a>,
-    ) -> Result<Work<'a>> {
-        Ok(Work {
+    ) -> Result<PruneRun<'a>> {
+        Ok(PruneRun {
             objects: repository.objects()?.path().to_owned(),
             repository,
             options,
-            tell,
+            report,
             watch,
             marks: None,
             outcome: Outcome::default(),
@@ -178,10 +178,10 @@ impl<'a> Work<'a> {
     }
 
     /// Returns the reachable objects, and computes them on first use.
-    fn marks(&mut self) -> Result<&mut Marks<'a>> {
+    fn marks(&mut self) -> Result<&mut ReachableMarks<'a>> {
         if self.marks.is_none() {
             let meter = self.watch.progress().begin("Checking connectivity", None);
-            let mut marks = Marks::new(self.repository, self.watch)?;
+            let mut marks = ReachableMarks::new(self.repository, self.watch)?;
             marks.look_again()?;
             marks.lead_from(&self.options.heads)?;
             marks.lead_from_recent(self.options.expire)?;
@@ -222,10 +222,10 @@ pub(crate) fn begin_pruning(
 }
 
 /// Returns whether a file that was last modified at `modified` has expired.
-pub(crate) fn has_expired(expire: Expiry, modified: SystemTime) -> bool {
+pub(crate) fn has_expired(expire: ExpiryAge, modified: SystemTime) -> bool {
     match expire {
-        Expiry::Now => true,
-        Expiry::Before(moment) => {
+        ExpiryAge::Now => true,
+        ExpiryAge::Before(moment) => {
             let since = modified.duration_since(SystemTime::UNIX_EPOCH);
             let seconds = since.map_or(0, |since| since.as_secs());
             i64::try_from(seconds).is_ok_and(|seconds| seconds <= moment)

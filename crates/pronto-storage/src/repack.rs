@@ -21,8 +21,8 @@ use pronto_config::path;
 use pronto_io::cleanup::Guard;
 use pronto_io::error::IoContext as _;
 use pronto_io::watch::Watch;
-use pronto_odb::packing::{self, Contents, Counts};
-use pronto_repository::expiry::Expiry;
+use pronto_odb::packing::{self, PackContents, PackCounts};
+use pronto_repository::expiry::ExpiryAge;
 use pronto_repository::objects::from_odb;
 use pronto_repository::packs::writer_options;
 use pronto_repository::support::{self, Operation};
@@ -30,12 +30,12 @@ use pronto_repository::{ErrorKind, Repository, Result};
 use pronto_repository::{Notice, PackNotice};
 
 use crate::bitmaps;
-use crate::multi_pack_index::{self, BitmapOptions, WriteOptions};
-use crate::pack_objects::{self, Known, LeaveOut, Select, Selection, names};
+use crate::multi_pack_index::{self, BitmapOptions, MidxWriteOptions};
+use crate::pack_objects::{self, ExistingPack, LeaveOut, Select, SelectedObjects, names};
 
 /// The mode of a repack.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum RepackMode {
     /// Pack the reachable loose objects.
     Loose,
     /// Pack all reachable objects into one pack (`-a`).
@@ -57,7 +57,7 @@ pub enum What {
 pub struct Cruft {
     /// Omit objects that were last used before this time, unless they are reachable from newer objects
     /// (`--cruft-expiration`). Omitted objects are lost when their pack is removed.
-    pub expiration: Option<Expiry>,
+    pub expiration: Option<ExpiryAge>,
     /// Keep cruft packs of at least this size in bytes unchanged (`--combine-cruft-below-size`). Has no
     /// effect if `expiration` is set.
     pub combine_below: Option<u64>,
@@ -67,7 +67,7 @@ pub struct Cruft {
 
 /// The mode of writing bitmaps (`--write-bitmap-index`, `repack.writeBitmaps`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bitmaps {
+pub enum WriteBitmaps {
     /// Write no bitmaps.
     No,
     /// Write bitmaps if the pack permits it, without a notice otherwise.
@@ -81,7 +81,7 @@ pub enum Bitmaps {
 #[non_exhaustive]
 pub struct Options {
     /// The mode of the repack.
-    pub what: What,
+    pub what: RepackMode,
     /// Remove redundant packs and loose objects (`-d`).
     pub delete: bool,
     /// Do not pack objects of alternates (`-l`).
@@ -91,7 +91,7 @@ pub struct Options {
     /// Keep the packs with these names (`--keep-pack`).
     pub keep_packs: Vec<BString>,
     /// Write bitmaps (`-b`).
-    pub bitmaps: Bitmaps,
+    pub bitmaps: WriteBitmaps,
     /// The number of newest tips of refs that always get a bitmap.
     pub bitmapped_tips: usize,
     /// Write a multi-pack-index, to which the bitmaps then belong (`--write-midx`).
@@ -101,7 +101,7 @@ pub struct Options {
     pub server_info: bool,
     /// With `-A`, omit unreachable objects that were last used before this time instead of loosening
     /// them (`--unpack-unreachable`).
-    pub unpack_unreachable: Option<Expiry>,
+    pub unpack_unreachable: Option<ExpiryAge>,
     /// The time to wait for writing processes before packs are removed. After this time, packs are kept
     /// and a notice is reported.
     pub patience: Duration,
@@ -112,12 +112,12 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Options {
-            what: What::Loose,
+            what: RepackMode::Loose,
             delete: false,
             local: false,
             pack_kept_objects: false,
             keep_packs: Vec::new(),
-            bitmaps: Bitmaps::No,
+            bitmaps: WriteBitmaps::No,
             bitmapped_tips: 0,
             multi_pack_index: false,
             server_info: true,
@@ -129,18 +129,18 @@ impl Default for Options {
 }
 
 /// A pack that existed before the repack.
-struct Existing {
+struct RepackedPack {
     /// The file name without `.pack`.
     stem: BString,
     is_kept: bool,
 }
 
-struct Work<'a> {
+struct RepackRun<'a> {
     repository: &'a Repository,
     options: &'a Options,
     watch: &'a Watch<'a>,
     directory: PathBuf,
-    existing: Vec<Existing>,
+    existing: Vec<RepackedPack>,
 }
 
 /// Repacks the repository. Returns `None` if all objects were already packed as requested.
@@ -155,11 +155,11 @@ pub fn repack(
     repository: &Repository,
     options: &Options,
     watch: &Watch<'_>,
-) -> Result<Option<Counts>> {
+) -> Result<Option<PackCounts>> {
     support::require(Operation::Repack, repository)?;
     // What packs there are before anything is selected: those that come later stay.
     let directory = repository.objects()?.path().join("pack");
-    let mut work = Work {
+    let mut work = RepackRun {
         repository,
         options,
         watch,
@@ -174,13 +174,13 @@ pub fn repack(
     work.run()
 }
 
-impl Work<'_> {
-    fn run(&self) -> Result<Option<Counts>> {
+impl RepackRun<'_> {
+    fn run(&self) -> Result<Option<PackCounts>> {
         let options = self.options;
-        let writes_tips = options.multi_pack_index && options.bitmaps == Bitmaps::Yes;
+        let writes_tips = options.multi_pack_index && options.bitmaps == WriteBitmaps::Yes;
         let tips = writes_tips.then(|| self.write_tips()).transpose()?;
         let geometry = match options.what {
-            What::Geometric(factor) => Some(self.geometry(factor)?),
+            RepackMode::Geometric(factor) => Some(self.geometry(factor)?),
             _ => None,
         };
         let (selection, is_whole) = match &geometry {
@@ -192,7 +192,7 @@ impl Work<'_> {
             true => selection.members.iter().map(|member| member.id).collect(),
             false => HashSet::new(),
         };
-        let loosens = options.what == What::All { loosen: true } && options.delete;
+        let loosens = options.what == RepackMode::All { loosen: true } && options.delete;
         if loosens && self.existing.iter().any(|pack| !pack.is_kept) {
             self.loosen(&selection)?;
         }
@@ -235,24 +235,27 @@ impl Work<'_> {
 
     /// Returns whether all reachable objects are selected, so that the existing packs are replaced.
     fn takes_all(&self) -> bool {
-        matches!(self.options.what, What::All { .. } | What::Cruft(_))
+        matches!(
+            self.options.what,
+            RepackMode::All { .. } | RepackMode::Cruft(_)
+        )
     }
 
     fn cruft(&self) -> Option<&Cruft> {
         match &self.options.what {
-            What::Cruft(cruft) => Some(cruft),
+            RepackMode::Cruft(cruft) => Some(cruft),
             _ => None,
         }
     }
 
     /// Returns whether the pack existed before the repack.
-    fn was_there(&self, pack: &Known) -> bool {
+    fn was_there(&self, pack: &ExistingPack) -> bool {
         let name = pack.name();
         (self.existing.iter()).any(|found| named(&found.stem, ".pack") == name)
     }
 
     /// Returns whether the pack existed before the repack, and is not kept.
-    fn may_go(&self, pack: &Known) -> bool {
+    fn is_repackable(&self, pack: &ExistingPack) -> bool {
         let name = pack.name();
         let mut existing = self.existing.iter().filter(|found| !found.is_kept);
         pack.is_own && existing.any(|found| named(&found.stem, ".pack") == name)
@@ -260,7 +263,7 @@ impl Work<'_> {
 
     /// Selects the objects that are reachable from refs, reflogs and indexes. Returns whether the
     /// selection contains all of them.
-    fn select(&self) -> Result<(Selection, bool)> {
+    fn select(&self) -> Result<(SelectedObjects, bool)> {
         let (repository, options) = (self.repository, self.options);
         let is_all = self.takes_all();
         let mut wants = repository.work_tree_heads()?;
@@ -286,16 +289,20 @@ impl Work<'_> {
     }
 
     /// Writes the pack and its bitmaps. Returns the name of the pack without `.pack`.
-    fn write(&self, selection: &Selection, is_whole: bool) -> Result<Option<(BString, Counts)>> {
+    fn write(
+        &self,
+        selection: &SelectedObjects,
+        is_whole: bool,
+    ) -> Result<Option<(BString, PackCounts)>> {
         if selection.members.is_empty() {
             return Ok(None);
         }
         let (repository, options) = (self.repository, self.options);
         let files = writer_options(repository.config(), repository.object_hash())?;
-        let contents = Contents {
+        let contents = PackContents {
             members: &selection.members,
             whole: Some(&selection.whole),
-            ..Contents::default()
+            ..PackContents::default()
         };
         let store = repository.objects()?;
         let made = store.pack_into(
@@ -315,10 +322,10 @@ impl Work<'_> {
                 let _ = std::fs::remove_file(bitmap.with_extension(extension));
             }
         }
-        if options.bitmaps == Bitmaps::No || options.multi_pack_index {
+        if options.bitmaps == WriteBitmaps::No || options.multi_pack_index {
             return Ok(Some((stem, counts)));
         }
-        let is_quiet = options.bitmaps == Bitmaps::IfPossible;
+        let is_quiet = options.bitmaps == WriteBitmaps::IfPossible;
         if !is_whole {
             if !is_quiet {
                 repository.notify(Notice::Packs(PackNotice::PartialPack));
@@ -341,7 +348,7 @@ impl Work<'_> {
             return Vec::new();
         }
         let hash_len = self.repository.object_hash().len_in_hex();
-        let is_replaced = |pack: &&Existing| {
+        let is_replaced = |pack: &&RepackedPack| {
             // Packs whose names do not follow git's scheme are never removed.
             !pack.is_kept && pack.stem.len() >= hash_len && !new.contains(&pack.stem)
         };
@@ -364,16 +371,16 @@ impl Work<'_> {
             return Ok(());
         }
         let bitmaps = self.options.bitmaps;
-        let write = WriteOptions {
+        let write = MidxWriteOptions {
             preferred_pack,
             packs: Some(packs.clone()),
-            bitmap: (bitmaps == Bitmaps::Yes).then(|| BitmapOptions {
+            bitmap: (bitmaps == WriteBitmaps::Yes).then(|| BitmapOptions {
                 refs_snapshot: tips.cloned(),
             }),
-            ..WriteOptions::default()
+            ..MidxWriteOptions::default()
         };
         multi_pack_index::write(self.repository, &write, self.watch)?;
-        if bitmaps != Bitmaps::No {
+        if bitmaps != WriteBitmaps::No {
             for name in packs {
                 let path = self.directory.join(path::borrow(&name));
                 let _ = std::fs::remove_file(path.with_extension("bitmap"));
@@ -405,7 +412,7 @@ fn named(stem: &BString, ending: &str) -> BString {
 }
 
 /// Lists the packs in `directory`.
-fn existing(directory: &Path, keep: &[BString]) -> Result<Vec<Existing>> {
+fn existing(directory: &Path, keep: &[BString]) -> Result<Vec<RepackedPack>> {
     let mut packs = Vec::new();
     for name in names(directory)? {
         let path = directory.join(&name);
@@ -418,7 +425,7 @@ fn existing(directory: &Path, keep: &[BString]) -> Result<Vec<Existing>> {
             continue;
         }
         let is_named = keep.iter().any(|keep| keep == name);
-        packs.push(Existing {
+        packs.push(RepackedPack {
             stem: stem.into(),
             is_kept: is_named || path.with_extension("keep").exists(),
         });

@@ -6,17 +6,17 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::Result;
-use crate::bucket::{Bucket, Creation};
+use crate::bucket::{Bucket, CreationResult};
 use crate::clock::{Clock, SystemClock};
 use crate::database::Database;
-use crate::generations::{Generations, InBucket, Listed};
+use crate::generations::{GenerationStore, GenerationSummary, InBucket};
 
 /// A store, the storage of its generations, and a clock.
-pub trait Backend: Send + Sync + 'static {
+pub trait StoreBackend: Send + Sync + 'static {
     /// The store.
     type Bucket: Bucket;
     /// The storage of generations.
-    type Generations: Generations;
+    type Generations: GenerationStore;
     /// The clock.
     type Clock: Clock;
 
@@ -32,90 +32,90 @@ pub trait Backend: Send + Sync + 'static {
     /// Returns the fault that the simulation must detect.
     #[cfg(test)]
     #[expect(private_interfaces, reason = "only tests of this crate plant faults")]
-    fn fault(&self) -> Option<Fault> {
+    fn fault(&self) -> Option<PlantedFault> {
         None
     }
 }
 
 /// The storage of the generations of a store.
-pub enum Placed<B> {
+pub enum GenerationStorage<B> {
     /// The store itself.
     Bucket(InBucket<B>),
     /// A database.
     Database(Box<Database<B>>),
 }
 
-impl<B: Bucket> Generations for Placed<B> {
-    async fn newest(&self, prefix: &str) -> Result<Option<Listed>> {
+impl<B: Bucket> GenerationStore for GenerationStorage<B> {
+    async fn newest(&self, prefix: &str) -> Result<Option<GenerationSummary>> {
         match self {
-            Placed::Bucket(place) => place.newest(prefix).await,
-            Placed::Database(place) => place.newest(prefix).await,
+            GenerationStorage::Bucket(place) => place.newest(prefix).await,
+            GenerationStorage::Database(place) => place.newest(prefix).await,
         }
     }
 
     async fn read(&self, prefix: &str, number: u64) -> Result<Option<Bytes>> {
         match self {
-            Placed::Bucket(place) => place.read(prefix, number).await,
-            Placed::Database(place) => place.read(prefix, number).await,
+            GenerationStorage::Bucket(place) => place.read(prefix, number).await,
+            GenerationStorage::Database(place) => place.read(prefix, number).await,
         }
     }
 
-    async fn create(&self, prefix: &str, number: u64, manifest: Bytes) -> Result<Creation> {
+    async fn create(&self, prefix: &str, number: u64, manifest: Bytes) -> Result<CreationResult> {
         match self {
-            Placed::Bucket(place) => place.create(prefix, number, manifest).await,
-            Placed::Database(place) => place.create(prefix, number, manifest).await,
+            GenerationStorage::Bucket(place) => place.create(prefix, number, manifest).await,
+            GenerationStorage::Database(place) => place.create(prefix, number, manifest).await,
         }
     }
 
-    async fn list(&self, prefix: &str) -> Result<Vec<Listed>> {
+    async fn list(&self, prefix: &str) -> Result<Vec<GenerationSummary>> {
         match self {
-            Placed::Bucket(place) => place.list(prefix).await,
-            Placed::Database(place) => place.list(prefix).await,
+            GenerationStorage::Bucket(place) => place.list(prefix).await,
+            GenerationStorage::Database(place) => place.list(prefix).await,
         }
     }
 
     async fn remove(&self, prefix: &str, number: u64) -> Result<()> {
         match self {
-            Placed::Bucket(place) => place.remove(prefix, number).await,
-            Placed::Database(place) => place.remove(prefix, number).await,
+            GenerationStorage::Bucket(place) => place.remove(prefix, number).await,
+            GenerationStorage::Database(place) => place.remove(prefix, number).await,
         }
     }
 
     async fn time(&self, prefix: &str) -> Result<Duration> {
         match self {
-            Placed::Bucket(place) => place.time(prefix).await,
-            Placed::Database(place) => place.time(prefix).await,
+            GenerationStorage::Bucket(place) => place.time(prefix).await,
+            GenerationStorage::Database(place) => place.time(prefix).await,
         }
     }
 
     async fn claim(&self, prefix: &str) -> Result<()> {
         match self {
-            Placed::Bucket(place) => place.claim(prefix).await,
-            Placed::Database(place) => place.claim(prefix).await,
+            GenerationStorage::Bucket(place) => place.claim(prefix).await,
+            GenerationStorage::Database(place) => place.claim(prefix).await,
         }
     }
 
     async fn repositories(&self) -> Result<Vec<String>> {
         match self {
-            Placed::Bucket(place) => place.repositories().await,
-            Placed::Database(place) => place.repositories().await,
+            GenerationStorage::Bucket(place) => place.repositories().await,
+            GenerationStorage::Database(place) => place.repositories().await,
         }
     }
 }
 
 /// A store with the storage of its generations, and the clock of the system.
-pub struct Plain<B> {
+pub struct SystemBackend<B> {
     bucket: Arc<B>,
-    generations: Placed<B>,
+    generations: GenerationStorage<B>,
     clock: SystemClock,
 }
 
-impl<B: Bucket> Plain<B> {
+impl<B: Bucket> SystemBackend<B> {
     /// Uses `bucket` for all data.
     pub fn new(bucket: B) -> Self {
         let bucket = Arc::new(bucket);
-        Plain {
-            generations: Placed::Bucket(InBucket(Arc::clone(&bucket))),
+        SystemBackend {
+            generations: GenerationStorage::Bucket(InBucket(Arc::clone(&bucket))),
             bucket,
             clock: SystemClock::default(),
         }
@@ -123,24 +123,24 @@ impl<B: Bucket> Plain<B> {
 
     /// Uses `bucket` for all data except generations.
     pub fn with_generations(bucket: Arc<B>, generations: Database<B>) -> Self {
-        Plain {
-            generations: Placed::Database(Box::new(generations)),
+        SystemBackend {
+            generations: GenerationStorage::Database(Box::new(generations)),
             bucket,
             clock: SystemClock::default(),
         }
     }
 }
 
-impl<B: Bucket> Backend for Plain<B> {
+impl<B: Bucket> StoreBackend for SystemBackend<B> {
     type Bucket = B;
-    type Generations = Placed<B>;
+    type Generations = GenerationStorage<B>;
     type Clock = SystemClock;
 
     fn bucket(&self) -> &B {
         &self.bucket
     }
 
-    fn generations(&self) -> &Placed<B> {
+    fn generations(&self) -> &GenerationStorage<B> {
         &self.generations
     }
 
@@ -155,7 +155,7 @@ impl<B: Bucket> Backend for Plain<B> {
     not(test),
     expect(dead_code, reason = "no fault is planted outside of tests")
 )]
-pub(crate) enum Fault {
+pub(crate) enum PlantedFault {
     /// A push is committed before its packs are uploaded.
     CommitBeforeUpload,
     /// After a conflict, the old values of refs are not compared again.
@@ -175,7 +175,7 @@ pub(crate) enum Fault {
 }
 
 /// Returns whether the fault `fault` is active.
-pub(crate) fn has_fault<B: Backend>(backend: &B, fault: Fault) -> bool {
+pub(crate) fn has_fault<B: StoreBackend>(backend: &B, fault: PlantedFault) -> bool {
     #[cfg(test)]
     return backend.fault() == Some(fault);
     #[cfg(not(test))]

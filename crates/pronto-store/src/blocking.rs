@@ -6,14 +6,14 @@ use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use pronto::Environment;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::backend::{Backend as _, Placed, Plain};
+use crate::backend::{GenerationStorage, StoreBackend as _, SystemBackend};
 use crate::blocks::{BlockCache, BlockOptions};
-use crate::bucket::{Bucket as _, Cloud, Location, Metered, Observer};
+use crate::bucket::{Bucket as _, CallObserver, Cloud, Metered, StoreLocation};
 use crate::clock::Clock as _;
 use crate::creation;
 use crate::database::{Database, DatabaseAddress};
-use crate::generations::{DEEPEST, Generations as _, Listed, MOST_LISTED};
-use crate::repository::{Options, Repository};
+use crate::generations::{DEEPEST, GenerationStore as _, GenerationSummary, MOST_LISTED};
+use crate::repository::{Options, StoreRepository};
 use crate::{Error, ErrorKind, Result};
 
 /// The largest length of the name of a repository in bytes.
@@ -26,31 +26,31 @@ const LONGEST_COMPONENT: usize = 200;
 /// The number of repositories that are checked concurrently.
 const CHECKS_AT_ONCE: usize = 32;
 
-/// A repository in a store that [`Store`] opens.
-pub type Stored = Repository<Plain<Metered<Cloud>>>;
+/// A repository in a store that [`BlockingStore`] opens.
+pub type StoredRepository = StoreRepository<SystemBackend<Metered<Cloud>>>;
 
 /// An object store with repositories. The methods block until the store responds. Several threads
 /// may use a value concurrently.
-pub struct Store {
+pub struct BlockingStore {
     /// The runtime, or `None` while the value is dropped.
     runtime: Option<Runtime>,
     url: String,
     cloud: Cloud,
-    backend: Arc<Plain<Metered<Cloud>>>,
+    backend: Arc<SystemBackend<Metered<Cloud>>>,
     options: Options,
     /// Set after the store was found to have conditional creation.
     has_creation: OnceLock<()>,
 }
 
-impl Store {
+impl BlockingStore {
     /// Prepares the use of the store at `url`, without a call of the store. Credentials are read
-    /// from `environment`; see [`Location::parse`].
+    /// from `environment`; see [`StoreLocation::parse`].
     ///
     /// # Errors
     /// Fails with [`ErrorKind::Options`] if the URL or the credentials are malformed, and with
     /// [`ErrorKind::Io`] if the directory does not exist, or a thread cannot be started.
     pub fn open(url: &str, environment: &Environment) -> Result<Self> {
-        let cloud = Cloud::open(&Location::parse(url, environment)?)?;
+        let cloud = Cloud::open(&StoreLocation::parse(url, environment)?)?;
         let runtime = Builder::new_multi_thread()
             .worker_threads(1)
             .thread_name("store")
@@ -58,10 +58,10 @@ impl Store {
             .build();
         let runtime = runtime
             .map_err(|error| Error::new(ErrorKind::Io, "cannot start a thread").because(error))?;
-        Ok(Store {
+        Ok(BlockingStore {
             runtime: Some(runtime),
             url: url.to_owned(),
-            backend: Arc::new(Plain::new(Metered::new(cloud.clone()))),
+            backend: Arc::new(SystemBackend::new(Metered::new(cloud.clone()))),
             cloud,
             options: Options::default(),
             has_creation: OnceLock::new(),
@@ -76,7 +76,7 @@ impl Store {
     pub fn with_generations(mut self, address: DatabaseAddress) -> Result<Self> {
         let bucket = Arc::new(Metered::new(self.cloud.clone()));
         let generations = Database::new(Arc::clone(&bucket), address, &self.url)?;
-        self.backend = Arc::new(Plain::with_generations(bucket, generations));
+        self.backend = Arc::new(SystemBackend::with_generations(bucket, generations));
         Ok(self)
     }
 
@@ -88,8 +88,8 @@ impl Store {
     }
 
     /// Reports all calls to `observer` from now on. A second observer is ignored.
-    pub fn observe(&self, observer: Arc<dyn Observer>) {
-        if let Placed::Database(database) = self.backend.generations() {
+    pub fn observe(&self, observer: Arc<dyn CallObserver>) {
+        if let GenerationStorage::Database(database) = self.backend.generations() {
             database.observe(Arc::clone(&observer));
         }
         self.backend.bucket().observe(observer);
@@ -101,7 +101,7 @@ impl Store {
     /// # Errors
     /// Fails with the errors of the store and of the database.
     pub fn check(&self) -> Result<()> {
-        if let Placed::Database(database) = self.backend.generations() {
+        if let GenerationStorage::Database(database) = self.backend.generations() {
             self.wait(database.check())?;
         }
         self.wait(self.backend.bucket().list("upkeep/", 1, None))
@@ -116,7 +116,7 @@ impl Store {
     /// Fails with [`ErrorKind::Unsupported`] if the store has no conditional creation, and with the
     /// errors of the store.
     pub fn check_creation(&self) -> Result<()> {
-        let is_needed = matches!(self.backend.generations(), Placed::Bucket(_));
+        let is_needed = matches!(self.backend.generations(), GenerationStorage::Bucket(_));
         match is_needed && !self.cloud.is_directory() {
             true => {
                 if self.has_creation.get().is_some() {
@@ -132,7 +132,7 @@ impl Store {
         }
     }
 
-    /// Blocks until a call of a [`Stored`] is complete.
+    /// Blocks until a call of a [`StoredRepository`] is complete.
     pub fn wait<T>(&self, call: impl Future<Output = T>) -> T {
         match &self.runtime {
             Some(runtime) => runtime.block_on(call),
@@ -157,11 +157,11 @@ impl Store {
     ///
     /// # Errors
     /// Fails with [`ErrorKind::Options`] if the name is not valid.
-    pub fn repository(&self, name: &str) -> Result<Stored> {
+    pub fn repository(&self, name: &str) -> Result<StoredRepository> {
         let name = name.strip_suffix(".git").unwrap_or(name);
         check_name(name)?;
         let backend = Arc::clone(&self.backend);
-        Ok(Repository::new(backend, name, self.options))
+        Ok(StoreRepository::new(backend, name, self.options))
     }
 
     /// Returns the sorted names of all repositories. Each directory costs one call.
@@ -200,7 +200,7 @@ impl Store {
     /// # Errors
     /// Fails with [`ErrorKind::NotFound`] if the repository does not exist, and with the errors of
     /// the store.
-    pub fn generations(&self, repository: &Stored) -> Result<Vec<Listed>> {
+    pub fn generations(&self, repository: &StoredRepository) -> Result<Vec<GenerationSummary>> {
         let generations = self.backend.generations();
         let listed = self.wait(repository.persist(|| generations.list(&repository.prefix)))?;
         if listed.is_empty() {
@@ -211,7 +211,7 @@ impl Store {
     }
 }
 
-impl Drop for Store {
+impl Drop for BlockingStore {
     fn drop(&mut self) {
         // A thread of another runtime must not block until the threads of this one have ended.
         if let Some(runtime) = self.runtime.take() {

@@ -13,16 +13,16 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use bytes::Bytes;
 use pronto_io::error::IoContext as _;
-use pronto_io::view::blocks::{BlockFile, Blocks, Published, Spare, Stub};
+use pronto_io::view::blocks::{BlockFile, BlockFileParts, Published, SpareBudget, Stub};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-use crate::backend::Backend;
+use crate::backend::StoreBackend;
 use crate::clock::Clock as _;
-use crate::digest::{BLOCK_BYTES, Digest, Digester};
+use crate::digest::{BLOCK_BYTES, BlockDigester, Digest};
 use crate::error::interrupted;
-use crate::manifest::{FileKind, Object, Pack};
-use crate::repository::Repository;
+use crate::manifest::{FileKind, StoreObject, StoredPack};
+use crate::repository::StoreRepository;
 use crate::{Error, ErrorKind, Result};
 
 use source::PackSource;
@@ -68,7 +68,7 @@ pub struct BlockCounts {
 /// The packs that a process reads by range. `Send + Sync`; all repositories share one value.
 pub struct BlockCache {
     runtime: Handle,
-    spare: Arc<Spare>,
+    spare: Arc<SpareBudget>,
     report: Box<dyn Fn(&str) + Send + Sync>,
     /// The packs that views use, by the path of the sparse file.
     packs: Mutex<HashMap<PathBuf, Weak<RangedPack>>>,
@@ -92,7 +92,7 @@ impl BlockCache {
     ) -> Arc<Self> {
         Arc::new(BlockCache {
             runtime,
-            spare: Spare::new(options.memory_bytes),
+            spare: SpareBudget::new(options.memory_bytes),
             report: Box::new(report),
             packs: Mutex::default(),
             compared: Mutex::default(),
@@ -162,7 +162,7 @@ impl BlockCache {
     ///
     /// # Errors
     /// Fails with [`ErrorKind::Io`] if the file cannot be read or removed.
-    pub(crate) fn has(&self, path: &Path, object: &Object) -> Result<bool> {
+    pub(crate) fn has(&self, path: &Path, object: &StoreObject) -> Result<bool> {
         let file = match fs::File::open(path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
             file => file.context(ErrorKind::Io, "cannot open", path)?,
@@ -184,7 +184,7 @@ impl BlockCache {
     }
 
     /// Records that this process has written `object` to the file at `path`.
-    pub(crate) fn wrote(&self, path: &Path, object: &Object) {
+    pub(crate) fn wrote(&self, path: &Path, object: &StoreObject) {
         self.set_compared(path, object.digest);
     }
 }
@@ -198,7 +198,7 @@ impl fmt::Debug for BlockCache {
 }
 
 fn digest_of(mut file: fs::File, path: &Path) -> Result<Digest> {
-    let mut digester = Digester::default();
+    let mut digester = BlockDigester::default();
     let mut buffer = vec![0; BLOCK_BYTES];
     loop {
         let read = file.read(&mut buffer);
@@ -215,7 +215,7 @@ pub(crate) struct RangedPack {
     published: Published,
     content: PathBuf,
     /// The object with the digests of the blocks.
-    sums: Object,
+    sums: StoreObject,
     /// The stub file that is linked into views.
     pub(crate) stub: PathBuf,
 }
@@ -242,7 +242,7 @@ pub(crate) struct OpenedPack {
     content: PathBuf,
     stub: Stub,
     stub_path: PathBuf,
-    sums: Object,
+    sums: StoreObject,
     sums_known: watch::Sender<Bytes>,
 }
 
@@ -262,7 +262,7 @@ pub(crate) enum Ranged {
     New(OpenedPack),
 }
 
-impl<B: Backend> Repository<B> {
+impl<B: StoreBackend> StoreRepository<B> {
     /// Opens a pack whose blocks have the digests in `sums`, and starts to fetch its first and its
     /// last block, which every reader needs. The files are in the directory `files`.
     ///
@@ -271,8 +271,8 @@ impl<B: Backend> Repository<B> {
     /// [`ErrorKind::Io`] if a file cannot be written.
     pub(crate) fn open_ranged(
         self: &Arc<Self>,
-        pack: &Pack,
-        sums: &Object,
+        pack: &StoredPack,
+        sums: &StoreObject,
         files: &Path,
         cache: &Arc<BlockCache>,
     ) -> Result<Ranged> {
@@ -306,7 +306,7 @@ impl<B: Backend> Repository<B> {
         let stub = stub.context(ErrorKind::Io, "cannot write", &stub_path)?;
         let (sums_known, known) = watch::channel(Bytes::new());
         let source = PackSource::new(self, &object, known, cache);
-        let file = BlockFile::new(Blocks {
+        let file = BlockFile::new(BlockFileParts {
             path: content.clone(),
             len: object.size_bytes,
             source: Arc::new(source),
@@ -327,7 +327,7 @@ impl<B: Backend> Repository<B> {
 
 /// Returns the object with the digests of the blocks if `pack` has several blocks, and is therefore
 /// read by range.
-pub(crate) fn sums_of(pack: &Pack) -> Option<Object> {
+pub(crate) fn sums_of(pack: &StoredPack) -> Option<StoreObject> {
     let mut files = pack.objects().zip(&pack.files);
     let (sums, _) = files.find(|(_, file)| file.kind == FileKind::Sums)?;
     let size = pack.size_bytes();

@@ -12,9 +12,9 @@ use bytes::Bytes;
 
 use crate::Result;
 
-pub use cloud::{Cloud, Location};
-pub(crate) use metered::Meter;
-pub use metered::{Call, CallKind, Metered, Observer};
+pub use cloud::{Cloud, StoreLocation};
+pub(crate) use metered::CallMeter;
+pub use metered::{CallKind, CallObserver, Metered, MeteredCall};
 
 /// An object in a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub struct Entry {
 
 /// A page of a listing.
 #[derive(Clone, Debug, Default)]
-pub struct Page {
+pub struct ListingPage {
     /// The objects, sorted by name.
     pub entries: Vec<Entry>,
     /// The token of the next page, or `None` for the last page.
@@ -38,7 +38,7 @@ pub struct Page {
 
 /// The content of an object to write.
 #[derive(Clone, Debug)]
-pub enum Content {
+pub enum UploadContent {
     /// In memory.
     Bytes(Bytes),
     /// A file, which does not change.
@@ -47,7 +47,7 @@ pub enum Content {
 
 /// The result of a conditional creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Creation {
+pub enum CreationResult {
     /// The object did not exist, and was written.
     Created,
     /// An object with that name exists, and was not changed.
@@ -88,16 +88,20 @@ pub trait Bucket: Send + Sync + 'static {
     ///
     /// # Errors
     /// Fails if the store does not respond or refuses the call, or the file cannot be read.
-    fn put(&self, name: &str, content: &Content) -> impl Future<Output = Result<()>> + Send;
+    fn put(&self, name: &str, content: &UploadContent) -> impl Future<Output = Result<()>> + Send;
 
     /// Writes an object unless an object with that name exists.
     ///
     /// # Errors
     /// Fails if the store does not respond or refuses the call.
-    fn create(&self, name: &str, bytes: Bytes) -> impl Future<Output = Result<Creation>> + Send;
+    fn create(
+        &self,
+        name: &str,
+        bytes: Bytes,
+    ) -> impl Future<Output = Result<CreationResult>> + Send;
 
     /// Lists at most `limit` objects whose names begin with `prefix`, which ends with a slash.
-    /// `page` is [`Page::next`] of the previous page.
+    /// `page` is [`ListingPage::next`] of the previous page.
     ///
     /// # Errors
     /// Fails if the store does not respond or refuses the call.
@@ -106,7 +110,7 @@ pub trait Bucket: Send + Sync + 'static {
         prefix: &str,
         limit: usize,
         page: Option<&str>,
-    ) -> impl Future<Output = Result<Page>> + Send;
+    ) -> impl Future<Output = Result<ListingPage>> + Send;
 
     /// Returns the prefixes of objects directly below `prefix`, which is empty or ends with a
     /// slash. Each returned prefix ends with a slash.

@@ -30,7 +30,7 @@ use pronto_io::error::IoContext as _;
 use pronto_io::watch::Watch;
 use pronto_refs::store::tables as ref_tables;
 
-use crate::blocking::{Store, Stored};
+use crate::blocking::{BlockingStore, StoredRepository};
 use crate::blocks::{BlockCache, BlockCounts, RangedView, sums_of};
 use crate::change::Uploaded;
 use crate::digest::Digest;
@@ -46,7 +46,7 @@ const MEASURE: Duration = Duration::from_secs(60);
 const DIGITS: usize = 32;
 
 /// The views of generations, in a directory that this process uses exclusively. `Send + Sync`.
-pub struct Cache {
+pub struct ViewCache {
     directory: PathBuf,
     most_bytes: AtomicU64,
     shelves: Mutex<HashMap<String, Arc<Shelf>>>,
@@ -55,18 +55,18 @@ pub struct Cache {
     /// The number of the next view for a push.
     next: AtomicU64,
     measured: Mutex<Instant>,
-    counts: Counts,
+    counts: CacheCounters,
     /// The blocks of large packs.
     blocks: Arc<BlockCache>,
     /// The lock that excludes other processes.
-    _lock: Lock,
+    _lock: CacheLock,
 }
 
 /// The lock of a cache directory.
 #[derive(Debug)]
-struct Lock(File);
+struct CacheLock(File);
 
-impl Drop for Lock {
+impl Drop for CacheLock {
     /// Releases the lock. Closing the file is not sufficient, because a child process inherits the
     /// file until it executes its program.
     fn drop(&mut self) {
@@ -74,9 +74,9 @@ impl Drop for Lock {
     }
 }
 
-/// The counters of a [`Cache`].
+/// The counters of a [`ViewCache`].
 #[derive(Debug, Default)]
-pub struct Counts {
+pub struct CacheCounters {
     /// The number of requests whose view existed.
     pub hits: AtomicU64,
     /// The number of requests for which a view was created.
@@ -89,7 +89,7 @@ pub struct Counts {
 struct Shelf {
     directory: PathBuf,
     /// The newest view. The mutex is locked while another view is created.
-    current: Mutex<Option<Arc<View>>>,
+    current: Mutex<Option<Arc<GenerationView>>>,
     used: AtomicU64,
     /// The size in bytes of the files, as of the last measurement.
     bytes: AtomicU64,
@@ -98,7 +98,7 @@ struct Shelf {
 /// A generation as a bare repository on disk, which must not be changed. The repository exists at
 /// least as long as this value.
 #[derive(Debug)]
-pub struct View {
+pub struct GenerationView {
     directory: PathBuf,
     ranged: RangedView,
     number: u64,
@@ -107,7 +107,7 @@ pub struct View {
     _guard: Guard,
 }
 
-impl View {
+impl GenerationView {
     /// Returns the directory of the repository.
     pub fn directory(&self) -> &Path {
         &self.directory
@@ -140,7 +140,7 @@ impl View {
 pub struct PushView {
     directory: PathBuf,
     _guard: Guard,
-    _base: Arc<View>,
+    _base: Arc<GenerationView>,
 }
 
 impl PushView {
@@ -150,7 +150,7 @@ impl PushView {
     }
 }
 
-impl Cache {
+impl ViewCache {
     /// Opens the cache in `directory`, which is created if it does not exist, for views and files
     /// of at most `most_bytes`. Large packs are read by range, through `blocks`. Views of a killed
     /// process are removed, and complete files are kept.
@@ -178,16 +178,16 @@ impl Cache {
                 .at_path(&directory)
                 .with_hint(hint));
         }
-        let cache = Cache {
+        let cache = ViewCache {
             shelves: Mutex::new(space::tidy(&directory)?),
             directory,
             most_bytes: AtomicU64::new(most_bytes),
             clock: AtomicU64::new(1),
             next: AtomicU64::new(0),
             measured: Mutex::new(Instant::now()),
-            counts: Counts::default(),
+            counts: CacheCounters::default(),
             blocks,
-            _lock: Lock(lock),
+            _lock: CacheLock(lock),
         };
         cache.make_room(None, most_bytes);
         Ok(cache)
@@ -200,7 +200,7 @@ impl Cache {
     }
 
     /// Returns the counters.
-    pub fn counts(&self) -> &Counts {
+    pub fn counts(&self) -> &CacheCounters {
         &self.counts
     }
 
@@ -224,11 +224,11 @@ impl Cache {
     /// Fails for the same reasons as [`Repository::write_view`](crate::Repository::write_view).
     pub fn view(
         &self,
-        store: &Store,
-        repository: &Arc<Stored>,
+        store: &BlockingStore,
+        repository: &Arc<StoredRepository>,
         generation: &Generation,
         watch: &Watch<'_>,
-    ) -> Result<Arc<View>> {
+    ) -> Result<Arc<GenerationView>> {
         let shelf = self.shelf(&shelf_name(repository.name(), generation));
         shelf.used.store(
             self.clock.fetch_add(1, Ordering::Relaxed),
@@ -259,7 +259,7 @@ impl Cache {
             }
             written => written?,
         };
-        let view = Arc::new(View {
+        let view = Arc::new(GenerationView {
             _guard: Guard::new(&target),
             directory: target,
             ranged,
@@ -276,7 +276,7 @@ impl Cache {
     ///
     /// # Errors
     /// Fails with [`ErrorKind::Io`] if the view cannot be created.
-    pub fn push_view(&self, view: &Arc<View>) -> Result<PushView> {
+    pub fn push_view(&self, view: &Arc<GenerationView>) -> Result<PushView> {
         let number = self.next.fetch_add(1, Ordering::Relaxed).to_string();
         let shelf = view.directory.parent().and_then(Path::parent);
         let shelf = shelf.unwrap_or(&self.directory);
@@ -296,7 +296,7 @@ impl Cache {
     /// that the next view does not download them. The files are hard-linked, must not be changed,
     /// and are verified with their digests when they are used. A file that cannot be linked is
     /// downloaded later. Packs that are read by range are excluded.
-    pub fn keep(&self, view: &View, uploaded: &Uploaded, pack: &NewPack) {
+    pub fn keep(&self, view: &GenerationView, uploaded: &Uploaded, pack: &NewPack) {
         let shelf = view.directory.parent().and_then(Path::parent);
         if let (Some(shelf), None) = (shelf, sums_of(&uploaded.pack)) {
             let files = shelf.join("file");
@@ -361,7 +361,7 @@ impl Cache {
     }
 }
 
-impl std::fmt::Debug for Cache {
+impl std::fmt::Debug for ViewCache {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Cache")
             .field("directory", &self.directory)

@@ -4,25 +4,25 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::manifest::{Layer, LayerKind, Pack, TableRecord};
+use crate::manifest::{LayerKind, RepositoryLayer, StoredPack, TableRecord};
 use crate::name::UploadId;
-use crate::refs::{RefUpdate, Verdict};
+use crate::refs::{RefDecision, RefUpdate};
 
 /// A change of a repository.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Change {
+pub enum StoreChange {
     /// Adds packs, and updates refs.
-    Push(Push),
+    Push(PackPush),
     /// Replaces packs, tables and layers, as upkeep does.
-    Replace(Replacement),
+    Replace(PackReplacement),
     /// Replaces the configuration.
     Configure(Configuration),
 }
 
 /// The packs and ref updates of a push.
 #[derive(Clone, Debug, Default)]
-pub struct Push {
+pub struct PackPush {
     /// The number of the generation that was found to contain the objects that the packs lack, or
     /// `None` if the packs are complete. If objects were deleted after that generation, the push
     /// fails and must be checked again.
@@ -35,12 +35,12 @@ pub struct Push {
     pub is_atomic: bool,
     /// The limits on the content of the generation after the push. They are checked against the
     /// generation that is replaced, so that concurrent pushes cannot exceed them together.
-    pub bounds: Bounds,
+    pub bounds: GenerationBounds,
 }
 
 /// The limits on the content of a generation after a push.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Bounds {
+pub struct GenerationBounds {
     /// The largest size in bytes of the objects of the store.
     pub bytes: Option<u64>,
     /// The largest number of refs below `refs/`.
@@ -58,7 +58,7 @@ pub struct Configuration {
 
 /// The replacement of packs, tables and layers, as a step of upkeep.
 #[derive(Clone, Debug, Default)]
-pub struct Replacement {
+pub struct PackReplacement {
     /// The packs that are removed. All of them must exist.
     pub dropped_packs: Vec<UploadId>,
     /// The packs that contain the objects of the removed packs.
@@ -81,7 +81,7 @@ pub struct MergedLayers {
     /// The layers that are replaced, which must be all existing layers of the kind.
     pub old: Vec<UploadId>,
     /// The new layers, in order, which may include some of the old ones.
-    pub new: Vec<Layer>,
+    pub new: Vec<RepositoryLayer>,
     /// The time before the first new layer was written.
     pub(crate) begun: Duration,
 }
@@ -103,14 +103,14 @@ pub struct Outcome {
     /// The generation that contains the change, or on which the change was refused.
     pub generation: u64,
     /// The result of each ref update of a push.
-    pub verdicts: Vec<Verdict>,
+    pub verdicts: Vec<RefDecision>,
 }
 
 /// A pack whose files are in the store. The pack must be committed within a quarter of the grace
 /// period.
 #[derive(Clone, Debug)]
 pub struct Uploaded {
-    pub(crate) pack: Pack,
+    pub(crate) pack: StoredPack,
     /// The time before the first file was written.
     pub(crate) begun: Duration,
 }

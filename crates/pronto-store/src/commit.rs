@@ -10,21 +10,21 @@ use std::time::Duration;
 use bytes::Bytes;
 use pronto_refs::RefNameRef;
 
-use crate::backend::{Backend, Fault, has_fault};
-use crate::bucket::{Content, Creation};
-use crate::change::{Change, Outcome};
+use crate::backend::{PlantedFault, StoreBackend, has_fault};
+use crate::bucket::{CreationResult, UploadContent};
+use crate::change::{Outcome, StoreChange};
 use crate::clock::Clock as _;
-use crate::generations::Generations as _;
+use crate::generations::GenerationStore as _;
 use crate::manifest::Manifest;
-use crate::queue::{Batch, Turn, Waiting, unknown};
-use crate::refs::Value;
-use crate::repository::{Generation, Pauses, Repository};
+use crate::queue::{CommitBatch, CommitSeries, QueuedChange, unknown};
+use crate::refs::StoredRefValue;
+use crate::repository::{Generation, Pauses, StoreRepository};
 use crate::{Error, ErrorKind, Result};
 
 pub use first::Creating;
-use plan::{Decision, Plan};
+use plan::{ChangeDecision, GenerationPlan};
 
-impl<B: Backend> Repository<B> {
+impl<B: StoreBackend> StoreRepository<B> {
     /// Commits a change. The change is part of a generation that is the newest at some time before
     /// the method returns. Changes that are submitted during a commit share the next one. After 8
     /// to 64 commits without a pause, other processes get the time for one commit.
@@ -35,10 +35,10 @@ impl<B: Backend> Repository<B> {
     /// - [`ErrorKind::Expired`] if the uploads are too old, so nothing was changed.
     /// - [`ErrorKind::Conflict`] if the data to replace does not exist, so nothing was changed.
     /// - The errors of [`latest`](Repository::latest).
-    pub async fn commit(&self, change: Change) -> Result<Outcome> {
+    pub async fn commit(&self, change: StoreChange) -> Result<Outcome> {
         check_names(&change)?;
         let arrived = self.backend.clock().now();
-        let waiting = Arc::new(Waiting::new(change, arrived));
+        let waiting = Arc::new(QueuedChange::new(change, arrived));
         self.queue.push(Arc::clone(&waiting));
         loop {
             let mut turn = self.queue.turn.lock().await;
@@ -66,8 +66,8 @@ impl<B: Backend> Repository<B> {
         }
     }
 
-    async fn commit_batch(&self, batch: &Batch, turn: &mut Turn) -> Result<()> {
-        let changes: Vec<&Change> = batch.0.iter().map(|waiting| &waiting.change).collect();
+    async fn commit_batch(&self, batch: &CommitBatch, turn: &mut CommitSeries) -> Result<()> {
+        let changes: Vec<&StoreChange> = batch.0.iter().map(|waiting| &waiting.change).collect();
         let arrived = batch.0.iter().map(|waiting| waiting.arrived).max();
         let arrived = arrived.unwrap_or_default();
         let mut not_before = Duration::ZERO;
@@ -85,8 +85,8 @@ impl<B: Backend> Repository<B> {
             }
             let old = checked
                 .take()
-                .filter(|_| has_fault(&*self.backend, Fault::NoCheckAfterConflict));
-            let plan = Plan::make(self, base, &changes, old.as_deref())?;
+                .filter(|_| has_fault(&*self.backend, PlantedFault::NoCheckAfterConflict));
+            let plan = GenerationPlan::make(self, base, &changes, old.as_deref())?;
             // A refusal must be based on a state that was the newest one after the change was
             // submitted.
             if plan.refuses && known.confirmed < arrived && not_before < arrived {
@@ -98,7 +98,7 @@ impl<B: Backend> Repository<B> {
                 return Ok(());
             };
             if let Some((name, bytes)) = &next.object {
-                let content = Content::Bytes(bytes.clone());
+                let content = UploadContent::Bytes(bytes.clone());
                 self.write(vec![(name.clone(), content)]).await?;
             }
             let asked = self.backend.clock().now();
@@ -130,7 +130,7 @@ impl<B: Backend> Repository<B> {
 
     /// Creates the next generation. The same call is retried until the store responds, so that the
     /// generation is created at most once.
-    async fn create_next(&self, base: &Generation, plan: &Plan) -> Result<Settled> {
+    async fn create_next(&self, base: &Generation, plan: &GenerationPlan) -> Result<Settled> {
         let Some(next) = &plan.next else {
             return Err(unknown());
         };
@@ -144,8 +144,8 @@ impl<B: Backend> Repository<B> {
             }
             let bytes = next.bytes.clone();
             match generations.create(&self.prefix, number, bytes).await {
-                Ok(Creation::Created) => return Ok(Settled::Ours),
-                Ok(Creation::Exists) => {
+                Ok(CreationResult::Created) => return Ok(Settled::Ours),
+                Ok(CreationResult::Exists) => {
                     let found = self
                         .read(number)
                         .await
@@ -171,7 +171,7 @@ impl<B: Backend> Repository<B> {
     }
 
     fn is_ours(&self, found: &Bytes, sent: &Manifest) -> bool {
-        if has_fault(&*self.backend, Fault::DoubleCommit) {
+        if has_fault(&*self.backend, PlantedFault::DoubleCommit) {
             return false;
         }
         let found = Manifest::decode(found);
@@ -179,7 +179,7 @@ impl<B: Backend> Repository<B> {
     }
 
     /// Returns whether the uploads of the changes are young enough to be referenced.
-    fn is_in_time(&self, base: &Generation, plan: &Plan) -> bool {
+    fn is_in_time(&self, base: &Generation, plan: &GenerationPlan) -> bool {
         let grace = Duration::from_secs(base.manifest.policy.grace_seconds);
         let age = |begun: Duration| self.backend.clock().now().saturating_sub(begun);
         plan.oldest_upload
@@ -189,8 +189,8 @@ impl<B: Backend> Repository<B> {
 
 /// Checks the ref names of a push, so that an invalid name does not make the commit of other
 /// changes fail.
-fn check_names(change: &Change) -> Result<()> {
-    let Change::Push(push) = change else {
+fn check_names(change: &StoreChange) -> Result<()> {
+    let StoreChange::Push(push) = change else {
         return Ok(());
     };
     let is_valid = |name: &[u8]| {
@@ -198,7 +198,7 @@ fn check_names(change: &Change) -> Result<()> {
     };
     for update in &push.updates {
         let target = match &update.new {
-            Some(Value::Symbolic(target)) => target,
+            Some(StoredRefValue::Symbolic(target)) => target,
             _ => &update.name,
         };
         for name in [&update.name, target] {
@@ -219,22 +219,22 @@ enum Settled {
     Theirs(Bytes),
 }
 
-fn settle_all(batch: &Batch, decisions: &[Decision], number: u64) {
+fn settle_all(batch: &CommitBatch, decisions: &[ChangeDecision], number: u64) {
     for (waiting, decision) in batch.0.iter().zip(decisions) {
         waiting.settle(match decision {
-            Decision::Refs(verdicts) => Ok(Outcome {
+            ChangeDecision::Refs(verdicts) => Ok(Outcome {
                 generation: number,
                 verdicts: verdicts.clone(),
             }),
-            Decision::Replaced => Ok(Outcome {
+            ChangeDecision::Replaced => Ok(Outcome {
                 generation: number,
                 verdicts: Vec::new(),
             }),
-            Decision::Gone => Err(Error::new(
+            ChangeDecision::Gone => Err(Error::new(
                 ErrorKind::Conflict,
                 "what was to be replaced is not in the newest generation",
             )),
-            Decision::Pruned => {
+            ChangeDecision::Pruned => {
                 let message = "objects that the push refers to may have been deleted meanwhile";
                 Err(Error::new(ErrorKind::Expired, message).with_hint("push again"))
             }

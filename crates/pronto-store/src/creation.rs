@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use futures_util::future::join_all;
 
-use crate::bucket::{Bucket, Creation};
+use crate::bucket::{Bucket, CreationResult};
 use crate::{Error, ErrorKind, Result};
 
 /// The number of concurrent creations.
@@ -36,14 +36,14 @@ async fn check_both(bucket: &impl Bucket, name: &str) -> Result<()> {
     };
     // The object may exist already, if a response was lost and the call retried.
     create(name.to_owned(), "first".to_owned()).await?;
-    if create(name.to_owned(), "second".to_owned()).await? == Creation::Created {
+    if create(name.to_owned(), "second".to_owned()).await? == CreationResult::Created {
         return Err(lacks("ignores"));
     }
     let creators = (0..CREATORS).map(|creator| create(format!("{name}-many"), creator.to_string()));
     let mut created = 0;
     for answer in join_all(creators).await {
         match answer {
-            Ok(answer) => created += usize::from(answer == Creation::Created),
+            Ok(answer) => created += usize::from(answer == CreationResult::Created),
             Err(error) if *error.kind() == ErrorKind::Unsupported => return Err(error),
             // Some services allow one write of a name in each second.
             Err(_) => {}

@@ -15,12 +15,14 @@ use bytes::Bytes;
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
-use crate::bucket::{Bucket, CallKind, Content, Creation, Meter, Observer};
-use crate::generations::{Generations, Listed, MOST_LISTED, MOST_MANIFEST_BYTES, marker};
+use crate::bucket::{Bucket, CallKind, CallMeter, CallObserver, CreationResult, UploadContent};
+use crate::generations::{
+    GenerationStore, GenerationSummary, MOST_LISTED, MOST_MANIFEST_BYTES, marker,
+};
 use crate::{Error, ErrorKind, Result, name};
 
 pub use address::DatabaseAddress;
-use pool::Pool;
+use pool::ConnectionPool;
 
 const NEWEST: &str = "SELECT number, (extract(epoch FROM created) * 1000)::bigint \
     FROM pronto_generations WHERE store = $1 AND repository = $2 ORDER BY number DESC LIMIT 1";
@@ -62,10 +64,10 @@ const REPOSITORIES: &str = "WITH RECURSIVE names AS (\
 /// Generations as rows of a database table. All other data is in the store.
 pub struct Database<B> {
     bucket: Arc<B>,
-    pool: Pool,
+    pool: ConnectionPool,
     /// The name that distinguishes the rows of this store from those of other stores.
     store: String,
-    meter: Meter,
+    meter: CallMeter,
 }
 
 impl<B: Bucket> Database<B> {
@@ -79,13 +81,13 @@ impl<B: Bucket> Database<B> {
         Ok(Database {
             bucket,
             store: store.unwrap_or_else(|| url.trim_end_matches('/').to_owned()),
-            pool: Pool::new(address)?,
-            meter: Meter::default(),
+            pool: ConnectionPool::new(address)?,
+            meter: CallMeter::default(),
         })
     }
 
     /// Reports all calls of the database to `observer` from now on. A second observer is ignored.
-    pub fn observe(&self, observer: Arc<dyn Observer>) {
+    pub fn observe(&self, observer: Arc<dyn CallObserver>) {
         self.meter.observe(observer);
     }
 
@@ -112,18 +114,18 @@ impl<B: Bucket> Database<B> {
         Error::new(ErrorKind::Corrupt, message).because(error.to_string())
     }
 
-    fn listed(&self, row: &Row) -> Result<Listed> {
+    fn listed(&self, row: &Row) -> Result<GenerationSummary> {
         let get = |at| row.try_get::<_, i64>(at).map_err(|e| self.malformed(e));
         let number = |value| u64::try_from(value).map_err(|error| self.malformed(error));
-        Ok(Listed {
+        Ok(GenerationSummary {
             number: number(get(0)?)?,
             created: Duration::from_millis(number(get(1)?)?),
         })
     }
 }
 
-impl<B: Bucket> Generations for Database<B> {
-    async fn newest(&self, prefix: &str) -> Result<Option<Listed>> {
+impl<B: Bucket> GenerationStore for Database<B> {
+    async fn newest(&self, prefix: &str) -> Result<Option<GenerationSummary>> {
         let parameters: [(&(dyn ToSql + Sync), Type); 2] =
             [(&self.store, Type::TEXT), (&prefix, Type::TEXT)];
         let rows = self
@@ -159,7 +161,7 @@ impl<B: Bucket> Generations for Database<B> {
         self.meter.measure(CallKind::DatabaseRead, call, len).await
     }
 
-    async fn create(&self, prefix: &str, number: u64, manifest: Bytes) -> Result<Creation> {
+    async fn create(&self, prefix: &str, number: u64, manifest: Bytes) -> Result<CreationResult> {
         let number = i64::try_from(number).map_err(|error| self.malformed(error))?;
         let bytes = &*manifest;
         let parameters: [(&(dyn ToSql + Sync), Type); 4] = [
@@ -175,8 +177,8 @@ impl<B: Bucket> Generations for Database<B> {
                 row.try_get::<_, bool>(at).map_err(|e| self.malformed(e))
             };
             match (answer(0)?, answer(1)?) {
-                (true, _) => Ok(Creation::Created),
-                (false, true) => Ok(Creation::Exists),
+                (true, _) => Ok(CreationResult::Created),
+                (false, true) => Ok(CreationResult::Exists),
                 (false, false) => {
                     let message = format!(
                         "{} lacks the generation before {number} of '{}': it was restored, or its standby took over \
@@ -194,7 +196,7 @@ impl<B: Bucket> Generations for Database<B> {
         call.await
     }
 
-    async fn list(&self, prefix: &str) -> Result<Vec<Listed>> {
+    async fn list(&self, prefix: &str) -> Result<Vec<GenerationSummary>> {
         let parameters: [(&(dyn ToSql + Sync), Type); 2] =
             [(&self.store, Type::TEXT), (&prefix, Type::TEXT)];
         let rows = self.ask(CallKind::DatabaseList, LIST, &parameters).await?;
@@ -233,7 +235,7 @@ impl<B: Bucket> Generations for Database<B> {
                 return Err(Error::new(ErrorKind::Misplaced, message).with_hint(hint));
             }
             None => {
-                let content = Content::Bytes(Bytes::from(format!("{}\n", self.store)));
+                let content = UploadContent::Bytes(Bytes::from(format!("{}\n", self.store)));
                 self.bucket.put(&file, &content).await?;
                 true
             }

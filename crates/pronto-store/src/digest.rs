@@ -42,7 +42,7 @@ impl fmt::Debug for Digest {
 
 /// Computes the digests of a stream, as a whole and for each block.
 #[derive(Debug, Default)]
-pub struct Digester {
+pub struct BlockDigester {
     whole: blake3::Hasher,
     block: blake3::Hasher,
     /// The number of bytes in the incomplete block.
@@ -53,7 +53,7 @@ pub struct Digester {
 
 /// The digests of a stream.
 #[derive(Clone, Debug)]
-pub struct Digests {
+pub struct StreamDigests {
     /// The digest of all bytes.
     pub whole: Digest,
     /// The concatenated digests of the blocks.
@@ -62,7 +62,7 @@ pub struct Digests {
     pub len: u64,
 }
 
-impl Digester {
+impl BlockDigester {
     /// Adds the next bytes of the stream.
     pub fn update(&mut self, mut bytes: &[u8]) {
         self.whole.update(bytes);
@@ -79,11 +79,11 @@ impl Digester {
     }
 
     /// Returns the digests.
-    pub fn finish(mut self) -> Digests {
+    pub fn finish(mut self) -> StreamDigests {
         if self.block_len > 0 {
             self.end_block();
         }
-        Digests {
+        StreamDigests {
             whole: Digest(*self.whole.finalize().as_bytes()),
             blocks: self.blocks,
             len: self.len,
@@ -107,7 +107,7 @@ mod tests {
         let bytes: Vec<u8> = (0..BLOCK_BYTES * 2 + 5)
             .map(|at| (at % 251) as u8)
             .collect();
-        let mut digester = Digester::default();
+        let mut digester = BlockDigester::default();
         bytes.chunks(70_001).for_each(|part| digester.update(part));
         let digests = digester.finish();
         let blocks: Vec<u8> = bytes

@@ -4,11 +4,11 @@ use bytes::Bytes;
 use futures_util::stream::{FuturesOrdered, StreamExt as _};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use crate::backend::Backend;
+use crate::backend::StoreBackend;
 use crate::bucket::Bucket as _;
-use crate::digest::{Digest, Digester};
-use crate::manifest::Object;
-use crate::repository::Repository;
+use crate::digest::{BlockDigester, Digest};
+use crate::manifest::StoreObject;
+use crate::repository::StoreRepository;
 use crate::{Error, ErrorKind, Result};
 
 /// The number of bytes of a read from the store.
@@ -29,15 +29,15 @@ static KIB: Semaphore = Semaphore::const_new(128 << 10);
 pub(crate) const READ_AT_ONCE: usize = 128;
 
 /// A share of the memory for data in flight.
-pub(crate) type Share = SemaphorePermit<'static>;
+pub(crate) type MemoryPermit = SemaphorePermit<'static>;
 
 /// Waits for a share of `len` bytes, which are at most the size of a part.
-pub(crate) async fn share(len: u64) -> Option<Share> {
+pub(crate) async fn share(len: u64) -> Option<MemoryPermit> {
     KIB.acquire_many(kib(len)).await.ok()
 }
 
 /// Returns a share of `len` bytes if half of the memory stays free.
-pub(crate) fn share_of_many(len: u64) -> Option<Share> {
+pub(crate) fn share_of_many(len: u64) -> Option<MemoryPermit> {
     let has_room = KIB.available_permits() > (64 << 10) + kib(len) as usize;
     has_room.then(|| KIB.try_acquire_many(kib(len)).ok())?
 }
@@ -46,7 +46,7 @@ fn kib(len: u64) -> u32 {
     (len.min(PART_BYTES).div_ceil(1024)) as u32
 }
 
-impl<B: Backend> Repository<B> {
+impl<B: StoreBackend> StoreRepository<B> {
     /// Reads an object, passes its bytes to `sink` in order, and verifies the size and the digest.
     /// If this method fails, the bytes must not be used. An object of at most 8 MiB costs one round
     /// trip. The parts of a larger object are read concurrently.
@@ -56,11 +56,11 @@ impl<B: Backend> Repository<B> {
     /// if its size or digest is wrong, and with the errors of `sink` and of the store.
     pub async fn read_object(
         &self,
-        object: &Object,
+        object: &StoreObject,
         mut sink: impl FnMut(&[u8]) -> Result<()> + Send,
     ) -> Result<()> {
         let name = format!("{}{}", self.prefix, object.name);
-        let mut digester = Digester::default();
+        let mut digester = BlockDigester::default();
         if object.size_bytes <= PART_BYTES {
             let share = share(object.size_bytes).await;
             let bytes = self.read_part(&name, 0, object.size_bytes).await?;
@@ -111,7 +111,7 @@ impl<B: Backend> Repository<B> {
     /// # Errors
     /// Fails for the same reasons as [`read_object`](Self::read_object), and with
     /// [`ErrorKind::Unsupported`] if the object is larger.
-    pub async fn object(&self, object: &Object, most: u64) -> Result<Vec<u8>> {
+    pub async fn object(&self, object: &StoreObject, most: u64) -> Result<Vec<u8>> {
         if object.size_bytes > most {
             let message = format!("object of {} bytes is too large", object.size_bytes);
             let name = format!("{}{}", self.prefix, object.name);

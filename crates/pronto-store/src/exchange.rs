@@ -7,39 +7,39 @@ use std::path::{Path, PathBuf};
 
 use bstr::{BString, ByteSlice as _};
 use bytes::Bytes;
-use pronto::config::Scope;
+use pronto::config::ConfigScope;
 use pronto::config::edit::Document;
-use pronto::object_store::Contents;
+use pronto::object_store::PackContents;
 use pronto::pack_objects::{self, Select};
-use pronto::refs::{Head, Target};
+use pronto::refs::{HeadValue, RefTarget};
 use pronto::{Watch, bitmaps, packs};
 use pronto_hash::ObjectId;
 use pronto_io::cleanup::Guard;
 use pronto_io::error::IoContext as _;
 
-use crate::blocking::{Store, Stored};
-use crate::change::Push;
+use crate::blocking::{BlockingStore, StoredRepository};
+use crate::change::PackPush;
 use crate::commit::Creating;
-use crate::manifest::{FileKind, Pack};
-use crate::refs::{self, Expected, RefUpdate, Value};
+use crate::manifest::{FileKind, StoredPack};
+use crate::refs::{self, ExpectedRefValue, RefUpdate, StoredRefValue};
 use crate::repository::Generation;
 use crate::settings::{self, EXPORT_OK, EXPORT_OK_FILE};
 use crate::upkeep::due::BITMAPPED_TIPS;
-use crate::upload::{NewFile, NewPack};
+use crate::upload::{NewPack, UploadFile};
 use crate::view::interrupted;
 use crate::{Error, ErrorKind, Result};
 
 /// The counts of an import or of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Written {
+pub struct CopyCounts {
     /// The number of refs, including `HEAD`.
     pub refs: usize,
     /// The number of objects.
     pub objects: u64,
 }
 
-impl Store {
+impl BlockingStore {
     /// Creates the repository `target`, or updates it if it exists, with [`import`](Self::import)
     /// or [`update`](Self::update).
     ///
@@ -49,10 +49,10 @@ impl Store {
     pub fn import_or_update(
         &self,
         source: &pronto::Repository,
-        target: &Stored,
+        target: &StoredRepository,
         scratch: &Path,
         watch: &Watch<'_>,
-    ) -> Result<Written> {
+    ) -> Result<CopyCounts> {
         match self.wait(target.latest()) {
             Ok(_) => self.update(source, target, scratch, watch),
             Err(error) if *error.kind() == ErrorKind::NotFound => {
@@ -73,10 +73,10 @@ impl Store {
     pub fn import(
         &self,
         source: &pronto::Repository,
-        target: &Stored,
+        target: &StoredRepository,
         scratch: &Path,
         watch: &Watch<'_>,
-    ) -> Result<Written> {
+    ) -> Result<CopyCounts> {
         check_source(source)?;
         self.check_creation()?;
         self.wait(target.check_new())?;
@@ -102,11 +102,11 @@ impl Store {
     pub fn copy(
         &self,
         generation: &Generation,
-        from: Source<'_>,
-        target: &Stored,
+        from: CopySource<'_>,
+        target: &StoredRepository,
         scratch: &Path,
         watch: &Watch<'_>,
-    ) -> Result<Written> {
+    ) -> Result<CopyCounts> {
         self.check_creation()?;
         self.wait(target.check_new())?;
         let manifest = &generation.manifest;
@@ -119,7 +119,7 @@ impl Store {
         for (name, value) in refs::all(&generation.refs)? {
             updates.push(RefUpdate {
                 name,
-                old: Expected::Missing,
+                old: ExpectedRefValue::Missing,
                 new: Some(value),
             });
         }
@@ -142,20 +142,20 @@ impl Store {
     /// Uploads packs, and creates a repository from them.
     fn fill(
         &self,
-        target: &Stored,
+        target: &StoredRepository,
         creating: &Creating,
         updates: Vec<RefUpdate>,
         packs: &[NewPack],
-    ) -> Result<Written> {
-        let mut push = Push {
+    ) -> Result<CopyCounts> {
+        let mut push = PackPush {
             updates,
             is_atomic: true,
-            ..Push::default()
+            ..PackPush::default()
         };
         for pack in packs {
             push.packs.push(self.wait(target.upload(pack))?);
         }
-        let written = Written {
+        let written = CopyCounts {
             refs: push.updates.len(),
             objects: packs.iter().map(|pack| u64::from(pack.objects)).sum(),
         };
@@ -166,16 +166,16 @@ impl Store {
 
 /// The source of a copy.
 #[derive(Clone, Copy)]
-pub struct Source<'a> {
+pub struct CopySource<'a> {
     /// The store of the source.
-    pub store: &'a Store,
+    pub store: &'a BlockingStore,
     /// The repository to copy.
-    pub repository: &'a Stored,
+    pub repository: &'a StoredRepository,
 }
 
-impl Source<'_> {
+impl CopySource<'_> {
     /// Downloads the files of a pack.
-    fn fetch(&self, pack: &Pack, directory: &Path) -> Result<NewPack> {
+    fn fetch(&self, pack: &StoredPack, directory: &Path) -> Result<NewPack> {
         let mut files = Vec::new();
         for (file, object) in pack.files.iter().zip(pack.objects()) {
             // The digests of the blocks are computed from the pack again.
@@ -186,7 +186,7 @@ impl Source<'_> {
             let target = directory.join(format!("{}.{extension}", pack.upload));
             self.store
                 .wait(self.repository.download(&object, &target))?;
-            files.push(NewFile::from_path(file.kind, &target)?);
+            files.push(UploadFile::from_path(file.kind, &target)?);
         }
         Ok(NewPack {
             id: pack.id,
@@ -213,29 +213,29 @@ fn check_source(source: &pronto::Repository) -> Result<()> {
 /// Returns the refs of a repository, including `HEAD`, as ref updates.
 fn updates_of(source: &pronto::Repository) -> Result<Vec<RefUpdate>> {
     let mut updates = Vec::new();
-    let mut add = |name: BString, value: Value| {
+    let mut add = |name: BString, value: StoredRefValue| {
         updates.push(RefUpdate {
             name,
-            old: Expected::Missing,
+            old: ExpectedRefValue::Missing,
             new: Some(value),
         });
     };
-    let direct = |id: ObjectId| -> Result<Value> {
+    let direct = |id: ObjectId| -> Result<StoredRefValue> {
         let peeled = source.peel_tag(id).map_err(unreadable)?;
         let peeled = peeled.filter(|peeled| *peeled != id);
-        Ok(Value::Direct { id, peeled })
+        Ok(StoredRefValue::Direct { id, peeled })
     };
     match source.head().map_err(unreadable)? {
-        Head::Branch { name, .. } | Head::Unborn { name } => {
-            add("HEAD".into(), Value::Symbolic(name))
+        HeadValue::Branch { name, .. } | HeadValue::Unborn { name } => {
+            add("HEAD".into(), StoredRefValue::Symbolic(name))
         }
-        Head::Detached { id } => add("HEAD".into(), direct(id)?),
+        HeadValue::Detached { id } => add("HEAD".into(), direct(id)?),
     }
     for reference in source.refs().all("refs/").map_err(unreadable)? {
         let value = match reference.target {
-            Target::Symbolic(to) => Value::Symbolic(to.into_inner()),
-            Target::Object(id) => match reference.peeled {
-                Some(peeled) => Value::Direct {
+            RefTarget::Symbolic(to) => StoredRefValue::Symbolic(to.into_inner()),
+            RefTarget::Object(id) => match reference.peeled {
+                Some(peeled) => StoredRefValue::Direct {
                     id,
                     peeled: Some(peeled),
                 },
@@ -259,7 +259,7 @@ fn make_pack(
     let wants: Vec<ObjectId> = updates
         .iter()
         .filter_map(|update| match update.new {
-            Some(Value::Direct { id, .. }) => Some(id),
+            Some(StoredRefValue::Direct { id, .. }) => Some(id),
             _ => None,
         })
         .collect();
@@ -269,10 +269,10 @@ fn make_pack(
     if selection.members.is_empty() {
         return Ok(None);
     }
-    let contents = Contents {
+    let contents = PackContents {
         members: &selection.members,
         whole: Some(&selection.whole),
-        ..Contents::default()
+        ..PackContents::default()
     };
     let options = pack_objects::packing_options(source).map_err(unreadable)?;
     let files = packs::writer_options(source.config(), source.object_hash());
@@ -293,7 +293,7 @@ fn make_pack(
     ] {
         let path: PathBuf = written.pack.with_extension(kind.extension());
         if path.exists() {
-            files.push(NewFile::from_path(kind, &path)?);
+            files.push(UploadFile::from_path(kind, &path)?);
         }
     }
     Ok(Some(NewPack {
@@ -320,7 +320,10 @@ fn write_bitmaps(source: &pronto::Repository, index: &Path, watch: &Watch<'_>) -
 fn config_of(source: &pronto::Repository) -> Bytes {
     let mut text = Document::default();
     for entry in source.config().iter() {
-        let is_own = matches!(entry.origin.scope, Scope::Local | Scope::Worktree);
+        let is_own = matches!(
+            entry.origin.scope,
+            ConfigScope::Local | ConfigScope::Worktree
+        );
         if is_own && settings::is_read(entry.key) {
             text.add(entry.key, entry.value.unwrap_or(b"true".as_bstr()));
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::bucket::{Bucket, Content, Creation, Entry};
+use crate::bucket::{Bucket, CreationResult, Entry, UploadContent};
 use crate::{Error, ErrorKind, Result, name};
 
 /// The largest size in bytes of a manifest.
@@ -26,7 +26,7 @@ const PAGE: usize = 1000;
 
 /// A generation in a listing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Listed {
+pub struct GenerationSummary {
     /// The number of the generation.
     pub number: u64,
     /// The time at which it was created, since 1970, by the clock of the store.
@@ -37,12 +37,15 @@ pub struct Listed {
 /// database can store them for stores that have no conditional creation.
 ///
 /// `prefix` is the prefix of a repository, and ends with a slash. Errors are those of [`Bucket`].
-pub trait Generations: Send + Sync + 'static {
+pub trait GenerationStore: Send + Sync + 'static {
     /// Returns the newest generation, or `None` if there is no generation.
     ///
     /// # Errors
     /// Fails if the store does not respond or refuses the call.
-    fn newest(&self, prefix: &str) -> impl Future<Output = Result<Option<Listed>>> + Send;
+    fn newest(
+        &self,
+        prefix: &str,
+    ) -> impl Future<Output = Result<Option<GenerationSummary>>> + Send;
 
     /// Returns the manifest of a generation, or `None` if the generation does not exist.
     ///
@@ -61,13 +64,13 @@ pub trait Generations: Send + Sync + 'static {
         prefix: &str,
         number: u64,
         manifest: Bytes,
-    ) -> impl Future<Output = Result<Creation>> + Send;
+    ) -> impl Future<Output = Result<CreationResult>> + Send;
 
     /// Returns all generations, the newest first.
     ///
     /// # Errors
     /// Fails if the store does not respond or refuses the call.
-    fn list(&self, prefix: &str) -> impl Future<Output = Result<Vec<Listed>>> + Send;
+    fn list(&self, prefix: &str) -> impl Future<Output = Result<Vec<GenerationSummary>>> + Send;
 
     /// Removes a generation, if it exists.
     ///
@@ -75,7 +78,7 @@ pub trait Generations: Send + Sync + 'static {
     /// Fails if the store does not respond or refuses the call.
     fn remove(&self, prefix: &str, number: u64) -> impl Future<Output = Result<()>> + Send;
 
-    /// Returns the current time of the clock that determines [`Listed::created`], or a time shortly
+    /// Returns the current time of the clock that determines [`GenerationSummary::created`], or a time shortly
     /// before.
     ///
     /// # Errors
@@ -102,8 +105,8 @@ pub trait Generations: Send + Sync + 'static {
 #[derive(Debug)]
 pub struct InBucket<B>(pub Arc<B>);
 
-impl<B: Bucket> Generations for InBucket<B> {
-    async fn newest(&self, prefix: &str) -> Result<Option<Listed>> {
+impl<B: Bucket> GenerationStore for InBucket<B> {
+    async fn newest(&self, prefix: &str) -> Result<Option<GenerationSummary>> {
         // Objects with other names may precede the generations. Their writer must not be able to
         // cause a call of the store for each of them.
         let (mut page, mut len) = (None, 1);
@@ -134,12 +137,12 @@ impl<B: Bucket> Generations for InBucket<B> {
         self.0.get(&name, MOST_MANIFEST_BYTES).await
     }
 
-    async fn create(&self, prefix: &str, number: u64, manifest: Bytes) -> Result<Creation> {
+    async fn create(&self, prefix: &str, number: u64, manifest: Bytes) -> Result<CreationResult> {
         let name = format!("{prefix}{}", name::generation(number));
         self.0.create(&name, manifest).await
     }
 
-    async fn list(&self, prefix: &str) -> Result<Vec<Listed>> {
+    async fn list(&self, prefix: &str) -> Result<Vec<GenerationSummary>> {
         let mut all = Vec::new();
         let mut page = None;
         loop {
@@ -212,7 +215,9 @@ pub(crate) async fn marker(bucket: &impl Bucket, prefix: &str) -> Result<Option<
 /// this purpose.
 pub(crate) async fn time_of(bucket: &impl Bucket, prefix: &str) -> Result<Duration> {
     let name = format!("{prefix}{}", name::TIME);
-    bucket.put(&name, &Content::Bytes(Bytes::new())).await?;
+    bucket
+        .put(&name, &UploadContent::Bytes(Bytes::new()))
+        .await?;
     let entry = bucket.head(&name).await?;
     Ok(entry.map(|entry| entry.modified).unwrap_or_default())
 }
@@ -228,9 +233,9 @@ fn directory(prefix: &str) -> String {
     format!("{prefix}{}", name::GENERATIONS)
 }
 
-fn read_entry(prefix: &str, entry: &Entry) -> Option<Listed> {
+fn read_entry(prefix: &str, entry: &Entry) -> Option<GenerationSummary> {
     let number = name::parse_generation(entry.name.strip_prefix(prefix)?)?;
-    Some(Listed {
+    Some(GenerationSummary {
         number,
         created: entry.modified,
     })

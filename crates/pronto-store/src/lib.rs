@@ -1,6 +1,6 @@
 //! Repositories in an object store. See `docs/design/store.md`.
 //!
-//! A [`Repository`] is a sequence of generations, each of which is an immutable manifest. A change
+//! A [`StoreRepository`] is a sequence of generations, each of which is an immutable manifest. A change
 //! is committed by the conditional creation of the next generation. All other data is immutable,
 //! too, and the name of an object is never reused.
 //!
@@ -62,30 +62,33 @@ mod upload;
 mod verify;
 mod view;
 
-pub use backend::{Backend, Placed, Plain};
-pub use blocking::{Store, Stored};
+pub use backend::{GenerationStorage, StoreBackend, SystemBackend};
+pub use blocking::{BlockingStore, StoredRepository};
 pub use blocks::{BlockCache, BlockCounts, BlockOptions, RangedView};
 pub use bucket::{
-    Bucket, Call, CallKind, Cloud, Content, Creation, Entry, Location, Metered, Observer, Page,
+    Bucket, CallKind, CallObserver, Cloud, CreationResult, Entry, ListingPage, Metered,
+    MeteredCall, StoreLocation, UploadContent,
 };
-pub use cache::{Cache, Counts, PushView, View};
+pub use cache::{CacheCounters, GenerationView, PushView, ViewCache};
 pub use change::{
-    Bounds, Change, Configuration, MergedLayers, MergedTables, Outcome, Push, Replacement, Uploaded,
+    Configuration, GenerationBounds, MergedLayers, MergedTables, Outcome, PackPush,
+    PackReplacement, StoreChange, Uploaded,
 };
 pub use clock::{Clock, SystemClock};
 pub use commit::Creating;
 pub use database::{Database, DatabaseAddress};
-pub use digest::{Digest, Digester, Digests};
+pub use digest::{BlockDigester, Digest, StreamDigests};
 pub use error::{Error, ErrorKind, Result};
-pub use exchange::{Source, Written};
-pub use generations::{Generations, InBucket, Listed, MOST_MANIFEST_BYTES};
+pub use exchange::{CopyCounts, CopySource};
+pub use generations::{GenerationStore, GenerationSummary, InBucket, MOST_MANIFEST_BYTES};
 pub use manifest::{
-    File, FileKind, Layer, LayerKind, Manifest, Nonce, Object, Pack, Place, Policy, TableRecord,
+    FileKind, LayerKind, Manifest, Nonce, RepositoryLayer, RetentionPolicy, StoreObject,
+    StoredFile, StoredPack, TableRecord, TableStorage,
 };
 pub use name::UploadId;
-pub use refs::{Expected, RefUpdate, Value, Verdict};
-pub use repository::{Generation, Options, Repository};
+pub use refs::{ExpectedRefValue, RefDecision, RefUpdate, StoredRefValue};
+pub use repository::{Generation, Options, StoreRepository};
 pub use settings::{EXPORT_OK, EXPORT_OK_FILE, Settings, check_key};
-pub use upkeep::{Deleted, Pass, Repacked, Upkeep, UpkeepOptions, UpkeepRole};
-pub use upload::{NewFile, NewPack};
-pub use verify::{Problem, Verified};
+pub use upkeep::{Deleted, Pass, Repacked, UpkeepOptions, UpkeepPass, UpkeepRole};
+pub use upload::{NewPack, UploadFile};
+pub use verify::{StoreProblem, Verified};

@@ -64,7 +64,7 @@ impl fmt::Debug for Nonce {
 /// The times for which unused objects are kept. They are the same for all servers, because they are part of
 /// the manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Policy {
+pub struct RetentionPolicy {
     /// The time in seconds for which a generation is kept after the next one was created. The time is at
     /// least `grace_seconds`.
     pub retention_seconds: u64,
@@ -73,16 +73,16 @@ pub struct Policy {
     pub grace_seconds: u64,
 }
 
-impl Default for Policy {
+impl Default for RetentionPolicy {
     fn default() -> Self {
-        Policy {
+        RetentionPolicy {
             retention_seconds: 7 * 24 * 3600,
             grace_seconds: 24 * 3600,
         }
     }
 }
 
-impl Policy {
+impl RetentionPolicy {
     /// Returns whether the times are long enough for safe deletion.
     pub fn is_safe(&self) -> bool {
         self.grace_seconds >= LEAST_GRACE_SECONDS && self.retention_seconds >= self.grace_seconds
@@ -133,7 +133,7 @@ impl FileKind {
 
 /// An object of the store that a generation references.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Object {
+pub struct StoreObject {
     /// The name without the prefix of the repository.
     pub name: String,
     /// The size in bytes.
@@ -144,7 +144,7 @@ pub struct Object {
 
 /// A file of a pack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct File {
+pub struct StoredFile {
     /// The kind.
     pub kind: FileKind,
     /// The size in bytes.
@@ -155,7 +155,7 @@ pub struct File {
 
 /// A pack and its accompanying files.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pack {
+pub struct StoredPack {
     /// The checksum in the file name of the pack.
     pub id: ObjectId,
     /// The upload that wrote its files.
@@ -165,13 +165,13 @@ pub struct Pack {
     /// Whether the pack was received from a promisor remote.
     pub is_promisor: bool,
     /// The files, sorted by kind.
-    pub files: Vec<File>,
+    pub files: Vec<StoredFile>,
 }
 
-impl Pack {
+impl StoredPack {
     /// Returns the objects of the store for the files of the pack.
-    pub fn objects(&self) -> impl Iterator<Item = Object> + '_ {
-        self.files.iter().map(|file| Object {
+    pub fn objects(&self) -> impl Iterator<Item = StoreObject> + '_ {
+        self.files.iter().map(|file| StoreObject {
             name: name::pack(&self.id, self.upload, file.kind.extension()),
             size_bytes: file.size_bytes,
             digest: file.digest,
@@ -185,7 +185,7 @@ impl Pack {
     }
 }
 
-/// The kind of a [`Layer`].
+/// The kind of a [`RepositoryLayer`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum LayerKind {
@@ -215,7 +215,7 @@ impl LayerKind {
 
 /// A file with data about the whole repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Layer {
+pub struct RepositoryLayer {
     /// The kind.
     pub kind: LayerKind,
     /// The checksum in the file name of the layer.
@@ -228,11 +228,11 @@ pub struct Layer {
     pub digest: Digest,
 }
 
-impl Layer {
+impl RepositoryLayer {
     /// Returns the object of the store that contains the layer.
-    pub fn object(&self) -> Object {
+    pub fn object(&self) -> StoreObject {
         let word = self.kind.word();
-        Object {
+        StoreObject {
             name: format!("{word}/{}-{}.{word}", self.id, self.upload),
             size_bytes: self.size_bytes,
             digest: self.digest,
@@ -242,7 +242,7 @@ impl Layer {
 
 /// The storage of the bytes of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum TableStorage {
     /// An object of the store with this size and digest.
     Object {
         /// The size in bytes.
@@ -264,15 +264,15 @@ pub struct TableRecord {
     /// The random number in the name of the table.
     pub upload: UploadId,
     /// The storage of the bytes.
-    pub place: Place,
+    pub place: TableStorage,
 }
 
 impl TableRecord {
     /// Returns the object of the store, if the table is not in the manifest.
-    pub fn object(&self) -> Option<Object> {
+    pub fn object(&self) -> Option<StoreObject> {
         match self.place {
-            Place::Inline(_) => None,
-            Place::Object { size_bytes, digest } => Some(Object {
+            TableStorage::Inline(_) => None,
+            TableStorage::Object { size_bytes, digest } => Some(StoreObject {
                 name: name::table(self.upload),
                 size_bytes,
                 digest,
@@ -283,8 +283,8 @@ impl TableRecord {
     /// Returns the size in bytes.
     pub fn size_bytes(&self) -> u64 {
         match &self.place {
-            Place::Inline(bytes) => bytes.len() as u64,
-            Place::Object { size_bytes, .. } => *size_bytes,
+            TableStorage::Inline(bytes) => bytes.len() as u64,
+            TableStorage::Object { size_bytes, .. } => *size_bytes,
         }
     }
 }
@@ -307,7 +307,7 @@ pub struct Manifest {
     /// The hash function of object ids.
     pub hash: Kind,
     /// The times for which unused objects are kept.
-    pub policy: Policy,
+    pub policy: RetentionPolicy,
     /// The number of the newest earlier generation that drops objects, or 0.
     pub dropped: u64,
     /// The number of the newest generation, which may be this one, that lacks Git objects of its predecessor,
@@ -319,9 +319,9 @@ pub struct Manifest {
     /// The configuration in Git's format, without the settings that the object format implies.
     pub config: Bytes,
     /// The packs, sorted by upload.
-    pub packs: Vec<Pack>,
+    pub packs: Vec<StoredPack>,
     /// The layers, in their order within each kind.
-    pub layers: Vec<Layer>,
+    pub layers: Vec<RepositoryLayer>,
     /// The tables, the oldest first.
     pub tables: Vec<TableRecord>,
     /// The sorted names of objects of the previous generation that this generation does not reference.
@@ -330,9 +330,9 @@ pub struct Manifest {
 
 impl Manifest {
     /// Returns the objects of the store that the generation references.
-    pub fn objects(&self) -> impl Iterator<Item = Object> + '_ {
-        let packs = self.packs.iter().flat_map(Pack::objects);
-        let layers = self.layers.iter().map(Layer::object);
+    pub fn objects(&self) -> impl Iterator<Item = StoreObject> + '_ {
+        let packs = self.packs.iter().flat_map(StoredPack::objects);
+        let layers = self.layers.iter().map(RepositoryLayer::object);
         packs
             .chain(layers)
             .chain(self.tables.iter().filter_map(TableRecord::object))
@@ -353,8 +353,8 @@ impl Manifest {
     /// Returns the total size in bytes of the tables in the manifest itself.
     pub fn inline_bytes(&self) -> usize {
         let inline = self.tables.iter().map(|table| match &table.place {
-            Place::Inline(bytes) => bytes.len(),
-            Place::Object { .. } => 0,
+            TableStorage::Inline(bytes) => bytes.len(),
+            TableStorage::Object { .. } => 0,
         });
         inline.sum()
     }
@@ -437,7 +437,7 @@ fn check(manifest: &Manifest) -> Result<(), &'static str> {
     {
         return Err("checksum of another hash function");
     }
-    let sound = |pack: &Pack| {
+    let sound = |pack: &StoredPack| {
         let kinds = || pack.files.iter().map(|file| file.kind);
         kinds().is_sorted_by(|a, b| a < b)
             && kinds().any(|kind| kind == FileKind::Pack)

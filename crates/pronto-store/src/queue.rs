@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::change::{Change, Outcome};
+use crate::change::{Outcome, StoreChange};
 use crate::{Error, ErrorKind, Result};
 
 /// The largest number of changes that are committed together.
@@ -11,15 +11,15 @@ const MOST_TOGETHER: usize = 1000;
 
 /// Changes that wait for a commit.
 #[derive(Debug, Default)]
-pub(crate) struct Queue {
-    waiting: Mutex<Vec<Arc<Waiting>>>,
+pub(crate) struct ChangeQueue {
+    waiting: Mutex<Vec<Arc<QueuedChange>>>,
     /// The lock that is held during a commit.
-    pub(crate) turn: tokio::sync::Mutex<Turn>,
+    pub(crate) turn: tokio::sync::Mutex<CommitSeries>,
 }
 
 /// The state of a series of generations that this process creates while more changes wait.
 #[derive(Debug)]
-pub(crate) struct Turn {
+pub(crate) struct CommitSeries {
     in_a_row: u32,
     /// The number of generations in a row after which other processes get time for a commit.
     most: u32,
@@ -44,9 +44,9 @@ const CALLS_OF_OTHERS: u32 = 8;
 /// The longest pause for other processes.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-impl Default for Turn {
+impl Default for CommitSeries {
     fn default() -> Self {
-        Turn {
+        CommitSeries {
             in_a_row: 0,
             most: IN_COMPANY,
             took: Duration::ZERO,
@@ -55,7 +55,7 @@ impl Default for Turn {
     }
 }
 
-impl Turn {
+impl CommitSeries {
     /// Records that this process has created a generation, between `begun` and `now`.
     pub(crate) fn created(&mut self, begun: Duration, now: Duration) {
         self.in_a_row += 1;
@@ -88,16 +88,16 @@ impl Turn {
 
 /// A change in the queue.
 #[derive(Debug)]
-pub(crate) struct Waiting {
-    pub(crate) change: Change,
+pub(crate) struct QueuedChange {
+    pub(crate) change: StoreChange,
     /// The earliest time at which the base of the decision must have been the newest generation.
     pub(crate) arrived: Duration,
     outcome: Mutex<Option<Result<Outcome>>>,
 }
 
-impl Waiting {
-    pub(crate) fn new(change: Change, arrived: Duration) -> Self {
-        Waiting {
+impl QueuedChange {
+    pub(crate) fn new(change: StoreChange, arrived: Duration) -> Self {
+        QueuedChange {
             change,
             arrived,
             outcome: Mutex::new(None),
@@ -116,9 +116,9 @@ impl Waiting {
 }
 
 /// The changes of one commit. Dropping it sets the outcome of undecided changes to unknown.
-pub(crate) struct Batch(pub(crate) Vec<Arc<Waiting>>);
+pub(crate) struct CommitBatch(pub(crate) Vec<Arc<QueuedChange>>);
 
-impl Drop for Batch {
+impl Drop for CommitBatch {
     fn drop(&mut self) {
         for waiting in &self.0 {
             waiting.settle(Err(unknown()));
@@ -126,16 +126,16 @@ impl Drop for Batch {
     }
 }
 
-impl Queue {
-    pub(crate) fn push(&self, waiting: Arc<Waiting>) {
+impl ChangeQueue {
+    pub(crate) fn push(&self, waiting: Arc<QueuedChange>) {
         let mut queue = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         queue.push(waiting);
     }
 
-    pub(crate) fn next_batch(&self) -> Batch {
+    pub(crate) fn next_batch(&self) -> CommitBatch {
         let mut queue = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let len = queue.len().min(MOST_TOGETHER);
-        Batch(queue.drain(..len).collect())
+        CommitBatch(queue.drain(..len).collect())
     }
 }
 

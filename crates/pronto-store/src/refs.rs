@@ -5,13 +5,15 @@ use std::ops::Bound;
 
 use bstr::{BStr, BString, ByteSlice as _};
 use pronto_hash::{Kind, ObjectId};
-use pronto_refs::reftable::{Limits, RefRecord, RefValue, Snapshot, TableWriter, WriteOptions};
+use pronto_refs::reftable::{
+    RefRecord, RefValue, StackSnapshot, TableWriteOptions, TableWriter, UpdateIndexRange,
+};
 
 use crate::{Error, ErrorKind, Result};
 
 /// The value of a ref.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Value {
+pub enum StoredRefValue {
     /// The id of an object.
     Direct {
         /// The id of the object.
@@ -23,16 +25,16 @@ pub enum Value {
     Symbolic(BString),
 }
 
-impl Value {
+impl StoredRefValue {
     /// Returns the value for an object that is not an annotated tag.
     pub fn direct(id: ObjectId) -> Self {
-        Value::Direct { id, peeled: None }
+        StoredRefValue::Direct { id, peeled: None }
     }
 }
 
 /// The value that a ref must have before an update.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Expected {
+pub enum ExpectedRefValue {
     /// Any value, or no ref.
     Any,
     /// No ref with this name.
@@ -49,18 +51,18 @@ pub struct RefUpdate {
     /// The name of the ref, which must be valid.
     pub name: BString,
     /// The expected old value.
-    pub old: Expected,
+    pub old: ExpectedRefValue,
     /// The new value. `None` deletes the ref.
-    pub new: Option<Value>,
+    pub new: Option<StoredRefValue>,
 }
 
 /// The result of a ref update.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum RefDecision {
     /// The ref has the new value.
     Applied,
     /// The ref had this value instead of the expected one.
-    Stale(Option<Value>),
+    Stale(Option<StoredRefValue>),
     /// The name conflicts with this ref, because one name is a directory prefix of the other.
     Conflicts(BString),
     /// Another ref update of the same atomic push was refused.
@@ -80,12 +82,12 @@ pub(crate) struct RefCount {
 
 /// The refs of a generation, with updates that are not part of the generation yet.
 pub(crate) struct Overlay<'a> {
-    base: &'a Snapshot,
-    changed: BTreeMap<BString, Option<Value>>,
+    base: &'a StackSnapshot,
+    changed: BTreeMap<BString, Option<StoredRefValue>>,
 }
 
 impl<'a> Overlay<'a> {
-    pub(crate) fn new(base: &'a Snapshot) -> Self {
+    pub(crate) fn new(base: &'a StackSnapshot) -> Self {
         Overlay {
             base,
             changed: BTreeMap::new(),
@@ -93,7 +95,7 @@ impl<'a> Overlay<'a> {
     }
 
     /// Returns the value of a ref.
-    pub(crate) fn find(&self, name: &BStr) -> Result<Option<Value>> {
+    pub(crate) fn find(&self, name: &BStr) -> Result<Option<StoredRefValue>> {
         match self.changed.get(name) {
             Some(value) => Ok(value.clone()),
             None => find(self.base, name),
@@ -127,44 +129,50 @@ impl<'a> Overlay<'a> {
 
     /// Decides about `updates`, and adds the accepted ones. If one update is refused and
     /// `is_atomic` is set, all updates are refused.
-    pub(crate) fn apply(&mut self, updates: &[RefUpdate], is_atomic: bool) -> Result<Vec<Verdict>> {
+    pub(crate) fn apply(
+        &mut self,
+        updates: &[RefUpdate],
+        is_atomic: bool,
+    ) -> Result<Vec<RefDecision>> {
         let before = self.changed.clone();
         let mut verdicts = Vec::with_capacity(updates.len());
         for update in updates {
             let verdict = self.judge(update)?;
-            if verdict == Verdict::Applied {
+            if verdict == RefDecision::Applied {
                 self.changed.insert(update.name.clone(), update.new.clone());
             }
             verdicts.push(verdict);
         }
-        let is_refused = |verdict: &Verdict| *verdict != Verdict::Applied;
+        let is_refused = |verdict: &RefDecision| *verdict != RefDecision::Applied;
         if is_atomic && verdicts.iter().any(is_refused) {
             self.changed = before;
             for verdict in &mut verdicts {
-                if *verdict == Verdict::Applied {
-                    *verdict = Verdict::Aborted;
+                if *verdict == RefDecision::Applied {
+                    *verdict = RefDecision::Aborted;
                 }
             }
         }
         Ok(verdicts)
     }
 
-    fn judge(&self, update: &RefUpdate) -> Result<Verdict> {
+    fn judge(&self, update: &RefUpdate) -> Result<RefDecision> {
         let found = self.find(update.name.as_bstr())?;
         let fits = match (&update.old, &found) {
-            (Expected::Any, _) | (Expected::Missing, None) => true,
-            (Expected::Id(wanted), Some(Value::Direct { id, .. })) => wanted == id,
-            (Expected::Symbolic(wanted), Some(Value::Symbolic(target))) => wanted == target,
+            (ExpectedRefValue::Any, _) | (ExpectedRefValue::Missing, None) => true,
+            (ExpectedRefValue::Id(wanted), Some(StoredRefValue::Direct { id, .. })) => wanted == id,
+            (ExpectedRefValue::Symbolic(wanted), Some(StoredRefValue::Symbolic(target))) => {
+                wanted == target
+            }
             _ => false,
         };
         if !fits {
-            return Ok(Verdict::Stale(found));
+            return Ok(RefDecision::Stale(found));
         }
         match found.is_none() && update.new.is_some() {
             true => Ok(self
                 .conflict(&update.name)?
-                .map_or(Verdict::Applied, Verdict::Conflicts)),
-            false => Ok(Verdict::Applied),
+                .map_or(RefDecision::Applied, RefDecision::Conflicts)),
+            false => Ok(RefDecision::Applied),
         }
     }
 
@@ -195,11 +203,11 @@ impl<'a> Overlay<'a> {
 
     /// Returns the updates as an encoded table.
     pub(crate) fn table(&self, kind: Kind, update_index: u64) -> Result<Vec<u8>> {
-        let limits = Limits {
+        let limits = UpdateIndexRange {
             min: update_index,
             max: update_index,
         };
-        let mut options = WriteOptions::default();
+        let mut options = TableWriteOptions::default();
         // Most tables have a few records, for which a whole block would waste space.
         options.is_padded = false;
         let writer = TableWriter::new(Vec::new(), kind, limits, options);
@@ -207,9 +215,9 @@ impl<'a> Overlay<'a> {
         for (name, value) in &self.changed {
             let value = match value {
                 None => RefValue::Deletion,
-                Some(Value::Symbolic(target)) => RefValue::Symbolic(target.as_bstr()),
-                Some(Value::Direct { id, peeled: None }) => RefValue::Direct(id),
-                Some(Value::Direct {
+                Some(StoredRefValue::Symbolic(target)) => RefValue::Symbolic(target.as_bstr()),
+                Some(StoredRefValue::Direct { id, peeled: None }) => RefValue::Direct(id),
+                Some(StoredRefValue::Direct {
                     id,
                     peeled: Some(target),
                 }) => RefValue::Peeled { object: id, target },
@@ -229,7 +237,7 @@ impl<'a> Overlay<'a> {
 ///
 /// # Errors
 /// Fails with [`ErrorKind::Corrupt`] if a table is malformed.
-pub(crate) fn find(refs: &Snapshot, name: &BStr) -> Result<Option<Value>> {
+pub(crate) fn find(refs: &StackSnapshot, name: &BStr) -> Result<Option<StoredRefValue>> {
     let found = refs.find(name).map_err(broken)?;
     Ok(found.and_then(|entry| value_of(&entry.value)))
 }
@@ -238,7 +246,7 @@ pub(crate) fn find(refs: &Snapshot, name: &BStr) -> Result<Option<Value>> {
 ///
 /// # Errors
 /// Fails with [`ErrorKind::Corrupt`] if a table is malformed.
-pub(crate) fn all(refs: &Snapshot) -> Result<Vec<(BString, Value)>> {
+pub(crate) fn all(refs: &StackSnapshot) -> Result<Vec<(BString, StoredRefValue)>> {
     let mut all = Vec::new();
     let mut records = refs.refs().map_err(broken)?;
     while let Some(record) = records.next().map_err(broken)? {
@@ -247,15 +255,15 @@ pub(crate) fn all(refs: &Snapshot) -> Result<Vec<(BString, Value)>> {
     Ok(all)
 }
 
-fn value_of(value: &RefValue<'_>) -> Option<Value> {
+fn value_of(value: &RefValue<'_>) -> Option<StoredRefValue> {
     match *value {
         RefValue::Deletion => None,
-        RefValue::Direct(id) => Some(Value::direct(id.to_owned())),
-        RefValue::Peeled { object, target } => Some(Value::Direct {
+        RefValue::Direct(id) => Some(StoredRefValue::direct(id.to_owned())),
+        RefValue::Peeled { object, target } => Some(StoredRefValue::Direct {
             id: object.to_owned(),
             peeled: Some(target.to_owned()),
         }),
-        RefValue::Symbolic(target) => Some(Value::Symbolic(target.to_owned())),
+        RefValue::Symbolic(target) => Some(StoredRefValue::Symbolic(target.to_owned())),
     }
 }
 
@@ -276,69 +284,69 @@ mod tests {
         ObjectId::from_bytes_or_panic(&[byte; 20])
     }
 
-    fn set(name: &str, old: Expected, new: u8) -> RefUpdate {
+    fn set(name: &str, old: ExpectedRefValue, new: u8) -> RefUpdate {
         RefUpdate {
             name: name.into(),
             old,
-            new: Some(Value::direct(id(new))),
+            new: Some(StoredRefValue::direct(id(new))),
         }
     }
 
     #[test]
     fn old_values_and_directories_decide() {
-        let base = Snapshot::default();
+        let base = StackSnapshot::default();
         let mut overlay = Overlay::new(&base);
         let mut apply =
             |update: RefUpdate| overlay.apply(&[update], false).expect("sound").remove(0);
         assert_eq!(
-            apply(set("refs/heads/a", Expected::Missing, 1)),
-            Verdict::Applied
+            apply(set("refs/heads/a", ExpectedRefValue::Missing, 1)),
+            RefDecision::Applied
         );
         assert_eq!(
-            apply(set("refs/heads/a", Expected::Missing, 2)),
-            Verdict::Stale(Some(Value::direct(id(1))))
+            apply(set("refs/heads/a", ExpectedRefValue::Missing, 2)),
+            RefDecision::Stale(Some(StoredRefValue::direct(id(1))))
         );
         assert_eq!(
-            apply(set("refs/heads/a", Expected::Id(id(1)), 2)),
-            Verdict::Applied
+            apply(set("refs/heads/a", ExpectedRefValue::Id(id(1)), 2)),
+            RefDecision::Applied
         );
         assert_eq!(
-            apply(set("refs/heads/a/b", Expected::Missing, 2)),
-            Verdict::Conflicts("refs/heads/a".into())
+            apply(set("refs/heads/a/b", ExpectedRefValue::Missing, 2)),
+            RefDecision::Conflicts("refs/heads/a".into())
         );
         assert_eq!(
-            apply(set("refs/heads/c/d", Expected::Any, 2)),
-            Verdict::Applied
+            apply(set("refs/heads/c/d", ExpectedRefValue::Any, 2)),
+            RefDecision::Applied
         );
         assert_eq!(
-            apply(set("refs/heads/c", Expected::Any, 2)),
-            Verdict::Conflicts("refs/heads/c/d".into())
+            apply(set("refs/heads/c", ExpectedRefValue::Any, 2)),
+            RefDecision::Conflicts("refs/heads/c/d".into())
         );
         let deletion = RefUpdate {
             name: "refs/heads/c/d".into(),
-            old: Expected::Id(id(2)),
+            old: ExpectedRefValue::Id(id(2)),
             new: None,
         };
-        assert_eq!(apply(deletion), Verdict::Applied);
+        assert_eq!(apply(deletion), RefDecision::Applied);
         assert_eq!(
-            apply(set("refs/heads/c", Expected::Any, 2)),
-            Verdict::Applied
+            apply(set("refs/heads/c", ExpectedRefValue::Any, 2)),
+            RefDecision::Applied
         );
     }
 
     #[test]
     fn an_atomic_push_changes_all_or_nothing() {
-        let base = Snapshot::default();
+        let base = StackSnapshot::default();
         let mut overlay = Overlay::new(&base);
         let updates = [
-            set("refs/heads/a", Expected::Missing, 1),
-            set("refs/heads/b", Expected::Id(id(9)), 1),
+            set("refs/heads/a", ExpectedRefValue::Missing, 1),
+            set("refs/heads/b", ExpectedRefValue::Id(id(9)), 1),
         ];
         let verdicts = overlay.apply(&updates, true).expect("sound");
-        assert_eq!(verdicts, [Verdict::Aborted, Verdict::Stale(None)]);
+        assert_eq!(verdicts, [RefDecision::Aborted, RefDecision::Stale(None)]);
         assert_eq!(overlay.len(), 0);
         let verdicts = overlay.apply(&updates, false).expect("sound");
-        assert_eq!(verdicts, [Verdict::Applied, Verdict::Stale(None)]);
+        assert_eq!(verdicts, [RefDecision::Applied, RefDecision::Stale(None)]);
         assert_eq!(overlay.len(), 1);
     }
 }

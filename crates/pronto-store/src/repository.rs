@@ -5,15 +5,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use pronto_refs::reftable::Snapshot;
+use pronto_refs::reftable::StackSnapshot;
 
-use crate::backend::{Backend, Fault, has_fault};
+use crate::backend::{PlantedFault, StoreBackend, has_fault};
 use crate::clock::Clock as _;
 use crate::digest::Digest;
-use crate::generations::{Generations as _, Listed};
+use crate::generations::{GenerationStore as _, GenerationSummary};
 use crate::manifest::{Manifest, Nonce};
 use crate::name::UploadId;
-use crate::queue::Queue;
+use crate::queue::ChangeQueue;
 use crate::{Error, ErrorKind, Result, name};
 
 /// The number of attempts to find the newest generation while it expires immediately.
@@ -25,7 +25,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(50);
 /// The longest pause before a retry.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// The options of a [`Repository`].
+/// The options of a [`StoreRepository`].
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Options {
@@ -52,7 +52,7 @@ pub struct Generation {
     /// The digest of the manifest.
     pub digest: Digest,
     /// The refs, including `HEAD`.
-    pub refs: Snapshot,
+    pub refs: StackSnapshot,
 }
 
 impl Generation {
@@ -64,7 +64,7 @@ impl Generation {
 
 /// The newest known generation.
 #[derive(Clone)]
-pub(crate) struct Known {
+pub(crate) struct CachedGeneration {
     pub(crate) generation: Arc<Generation>,
     /// A time at which, or after which, the generation was the newest one.
     pub(crate) confirmed: Duration,
@@ -74,7 +74,7 @@ pub(crate) struct Known {
 
 /// A repository in a store, as used by one process. `Send + Sync`; requests share one value, so
 /// that they share probes and commits.
-pub struct Repository<B> {
+pub struct StoreRepository<B> {
     pub(crate) backend: Arc<B>,
     /// The prefix of all object names, which ends with a slash.
     pub(crate) prefix: String,
@@ -82,22 +82,22 @@ pub struct Repository<B> {
     /// The random id that distinguishes the generations of this process from those of other
     /// processes.
     pub(crate) writer: u64,
-    known: Mutex<Option<Known>>,
+    known: Mutex<Option<CachedGeneration>>,
     /// The number of probes that have started.
     started: AtomicU64,
     /// The number of the last completed probe.
     probe: tokio::sync::Mutex<u64>,
-    pub(crate) queue: Queue,
+    pub(crate) queue: ChangeQueue,
 }
 
-impl<B: Backend> Repository<B> {
+impl<B: StoreBackend> StoreRepository<B> {
     /// Prepares the use of the repository `name`, without a call of the store.
     pub fn new(backend: Arc<B>, name: &str, options: Options) -> Self {
         let writer = backend.clock().random();
         let mut options = options;
         // A commit begins in the first half of the window, and must end within the window.
         options.patience = options.patience.min(options.window / 2);
-        Repository {
+        StoreRepository {
             backend,
             prefix: format!("{name}.git/"),
             options,
@@ -105,7 +105,7 @@ impl<B: Backend> Repository<B> {
             known: Mutex::new(None),
             started: AtomicU64::new(0),
             probe: tokio::sync::Mutex::new(0),
-            queue: Queue::default(),
+            queue: ChangeQueue::default(),
         }
     }
 
@@ -123,7 +123,7 @@ impl<B: Backend> Repository<B> {
     /// - [`ErrorKind::Corrupt`] or [`ErrorKind::Missing`] if the repository is damaged.
     /// - The errors of the store.
     pub async fn latest(&self) -> Result<Arc<Generation>> {
-        if has_fault(&*self.backend, Fault::StaleRead)
+        if has_fault(&*self.backend, PlantedFault::StaleRead)
             && let Some(known) = self.known()
         {
             return Ok(known.generation);
@@ -147,7 +147,7 @@ impl<B: Backend> Repository<B> {
 
     /// Queries the store for the newest generation, or waits for a probe that begins after this
     /// call.
-    async fn probe(&self) -> Result<Known> {
+    async fn probe(&self) -> Result<CachedGeneration> {
         let arrival = self.started.load(Ordering::SeqCst);
         let mut completed = self.probe.lock().await;
         let shared = (*completed > arrival).then(|| self.known()).flatten();
@@ -178,7 +178,7 @@ impl<B: Backend> Repository<B> {
 
     /// Returns the newest known generation if it was the newest one recently enough for a commit,
     /// and not before `not_before`. Otherwise queries the store.
-    pub(crate) async fn base(&self, not_before: Duration) -> Result<Known> {
+    pub(crate) async fn base(&self, not_before: Duration) -> Result<CachedGeneration> {
         let now = self.backend.clock().now();
         if let Some(known) = self.known()
             && known.confirmed >= not_before
@@ -190,7 +190,7 @@ impl<B: Backend> Repository<B> {
     }
 
     /// Queries the store for the newest generation.
-    async fn refresh(&self) -> Result<Known> {
+    async fn refresh(&self) -> Result<CachedGeneration> {
         let asked = self.backend.clock().now();
         if let Some(known) = self.known()
             && asked.saturating_sub(known.confirmed) < self.window(&known)
@@ -212,7 +212,7 @@ impl<B: Backend> Repository<B> {
 
     /// Finds the newest generation with a listing. `read` is the number of a generation that was
     /// read immediately before.
-    async fn refresh_by_listing(&self, read: Option<u64>) -> Result<Known> {
+    async fn refresh_by_listing(&self, read: Option<u64>) -> Result<CachedGeneration> {
         for _ in 0..TRIES {
             let known = self.known();
             let asked = self.backend.clock().now();
@@ -310,7 +310,7 @@ impl<B: Backend> Repository<B> {
         generation: Arc<Generation>,
         confirmed: Duration,
         created: Option<Duration>,
-    ) -> Known {
+    ) -> CachedGeneration {
         let mut slot = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let known = match slot.take() {
             Some(known) if known.generation.number() > generation.number() => known,
@@ -319,7 +319,7 @@ impl<B: Backend> Repository<B> {
                 known.created = created.or(known.created);
                 known
             }
-            _ => Known {
+            _ => CachedGeneration {
                 generation,
                 confirmed,
                 created,
@@ -329,19 +329,19 @@ impl<B: Backend> Repository<B> {
         known
     }
 
-    fn known(&self) -> Option<Known> {
+    fn known(&self) -> Option<CachedGeneration> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.clone()
     }
 
     /// Returns the time for which a confirmation is valid.
-    fn window(&self, known: &Known) -> Duration {
+    fn window(&self, known: &CachedGeneration) -> Duration {
         let grace = known.generation.manifest.policy.grace_seconds;
         self.options.window.min(Duration::from_secs(grace / 4))
     }
 
     /// Returns the newest generation according to a listing.
-    pub(crate) async fn newest(&self) -> Result<Option<Listed>> {
+    pub(crate) async fn newest(&self) -> Result<Option<GenerationSummary>> {
         let generations = self.backend.generations();
         self.persist(|| generations.newest(&self.prefix)).await
     }
@@ -388,13 +388,13 @@ impl<B: Backend> Repository<B> {
 
 /// The growing pauses between retries, until the time for retries has passed.
 pub(crate) struct Pauses<'a, B> {
-    repository: &'a Repository<B>,
+    repository: &'a StoreRepository<B>,
     begun: Duration,
     next: Duration,
 }
 
-impl<'a, B: Backend> Pauses<'a, B> {
-    pub(crate) fn begin(repository: &'a Repository<B>) -> Self {
+impl<'a, B: StoreBackend> Pauses<'a, B> {
+    pub(crate) fn begin(repository: &'a StoreRepository<B>) -> Self {
         Pauses {
             repository,
             begun: repository.backend.clock().now(),

@@ -6,15 +6,15 @@
 use bstr::{BStr, BString, ByteSlice as _};
 use bytes::Bytes;
 use pronto::config::edit::Document;
-use pronto::config::parse::{Event, Parser};
+use pronto::config::parse::{ConfigParser, Event};
 use pronto::config::{self, value};
 use pronto::fsck::Message;
 use pronto_refs::RefNameRef;
 
-use crate::blocking::{Store, Stored};
-use crate::change::{Change, Configuration, Push};
+use crate::blocking::{BlockingStore, StoredRepository};
+use crate::change::{Configuration, PackPush, StoreChange};
 use crate::manifest::MOST_CONFIG_BYTES;
-use crate::refs::{self, Expected, RefUpdate, Value, Verdict};
+use crate::refs::{self, ExpectedRefValue, RefDecision, RefUpdate, StoredRefValue};
 use crate::{Error, ErrorKind, Result};
 
 /// The keys that a repository of a store can have, in lower case. A key that is not listed here, in
@@ -160,7 +160,7 @@ impl Settings {
     }
 
     fn all(&self) -> Vec<(BString, BString)> {
-        let mut parser = Parser::new(self.document.as_bytes());
+        let mut parser = ConfigParser::new(self.document.as_bytes());
         let mut entries = Vec::new();
         // The text was parsed successfully before.
         while let Ok(Some(event)) = parser.next_event() {
@@ -239,13 +239,13 @@ fn check_value(key: &BStr, text: &BStr) -> Result<BString> {
     Ok(canonical)
 }
 
-impl Store {
+impl BlockingStore {
     /// Returns the configuration of the newest generation.
     ///
     /// # Errors
     /// Fails for the same reasons as [`latest`](crate::Repository::latest), and with
     /// [`ErrorKind::Corrupt`] if the configuration is malformed.
-    pub fn settings(&self, repository: &Stored) -> Result<Settings> {
+    pub fn settings(&self, repository: &StoredRepository) -> Result<Settings> {
         let newest = self.wait(repository.latest())?;
         Settings::parse(&newest.manifest.config)
     }
@@ -259,7 +259,7 @@ impl Store {
     /// too large, and for the same reasons as [`commit`](crate::Repository::commit).
     pub fn configure(
         &self,
-        repository: &Stored,
+        repository: &StoredRepository,
         edit: impl Fn(&mut Settings) -> Result<()>,
     ) -> Result<u64> {
         let mut last = None;
@@ -277,7 +277,7 @@ impl Store {
             if new == old {
                 return Ok(newest.number());
             }
-            let change = Change::Configure(Configuration { old, new });
+            let change = StoreChange::Configure(Configuration { old, new });
             match self.wait(repository.commit(change)) {
                 Err(error) if *error.kind() == ErrorKind::Conflict => last = Some(error),
                 outcome => return outcome.map(|outcome| outcome.generation),
@@ -298,7 +298,7 @@ impl Store {
     ///
     /// # Errors
     /// Fails for the same reasons as [`latest`](crate::Repository::latest).
-    pub fn head(&self, repository: &Stored) -> Result<Option<Value>> {
+    pub fn head(&self, repository: &StoredRepository) -> Result<Option<StoredRefValue>> {
         let newest = self.wait(repository.latest())?;
         refs::find(&newest.refs, "HEAD".into())
     }
@@ -309,20 +309,20 @@ impl Store {
     /// # Errors
     /// Fails with [`ErrorKind::Options`] if `target` is not the name of a branch, and for the same
     /// reasons as [`commit`](crate::Repository::commit).
-    pub fn set_head(&self, repository: &Stored, target: &BStr) -> Result<u64> {
+    pub fn set_head(&self, repository: &StoredRepository, target: &BStr) -> Result<u64> {
         if !target.starts_with(b"refs/heads/") || RefNameRef::new(target).is_err() {
             let message = format!("'{target}' is not the full name of a branch");
             return Err(Error::new(ErrorKind::Options, message));
         }
-        let mut push = Push::default();
+        let mut push = PackPush::default();
         push.updates.push(RefUpdate {
             name: "HEAD".into(),
-            old: Expected::Any,
-            new: Some(Value::Symbolic(target.to_owned())),
+            old: ExpectedRefValue::Any,
+            new: Some(StoredRefValue::Symbolic(target.to_owned())),
         });
-        let outcome = self.wait(repository.commit(Change::Push(push)))?;
+        let outcome = self.wait(repository.commit(StoreChange::Push(push)))?;
         match outcome.verdicts.first() {
-            None | Some(Verdict::Applied) => Ok(outcome.generation),
+            None | Some(RefDecision::Applied) => Ok(outcome.generation),
             Some(_) => {
                 let message = format!("HEAD of '{}' cannot be changed", repository.name());
                 Err(Error::new(ErrorKind::Conflict, message))

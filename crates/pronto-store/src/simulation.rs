@@ -13,12 +13,12 @@ mod world;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::backend::Fault;
-use client::{Client, Observations};
+use crate::backend::PlantedFault;
+use client::{Observations, SimulatedClient};
 use executor::{Tasks, Timeline};
-use random::Random;
+use random::SimulationRandom;
 use server::{SERVERS, Servers};
-use world::{Faults, FaultyBucket, World};
+use world::{FaultyBucket, SimulatedFaults, World};
 
 /// The number of clients.
 const CLIENTS: usize = 4;
@@ -30,7 +30,7 @@ const MOST_STEPS: u64 = 3_000_000;
 const END: Duration = Duration::from_secs(4 * 3600);
 
 /// The result of a history.
-struct Run {
+struct SimulationResult {
     violations: Vec<String>,
     /// The number of generations, and the number of calls of the store.
     generations: usize,
@@ -40,13 +40,13 @@ struct Run {
 }
 
 /// Runs the history of `seed`.
-fn run(seed: u64, fault: Option<Fault>) -> Run {
-    let mut random = Random::new(seed);
+fn run(seed: u64, fault: Option<PlantedFault>) -> SimulationResult {
+    let mut random = SimulationRandom::new(seed);
     let timeline = Timeline::default();
     let tasks = Tasks::default();
     let calm = random.chance(20);
     let mut percent = |most: u64| if calm { 0 } else { random.below(most) };
-    let faults = Faults {
+    let faults = SimulatedFaults {
         refused: percent(10),
         lost: percent(10),
         late: percent(4),
@@ -55,7 +55,7 @@ fn run(seed: u64, fault: Option<Fault>) -> Run {
     let bucket = FaultyBucket {
         world: Arc::new(Mutex::new(World::default())),
         timeline: timeline.clone(),
-        random: Arc::new(Mutex::new(Random::new(random.next()))),
+        random: Arc::new(Mutex::new(SimulationRandom::new(random.next()))),
         faults: Arc::new(Mutex::new(faults)),
     };
     let removes = random.chance(40);
@@ -68,7 +68,8 @@ fn run(seed: u64, fault: Option<Fault>) -> Run {
     servers.plan_kills(&mut random);
     let observations = Arc::new(Mutex::new(Observations::default()));
     for number in 0..CLIENTS {
-        let mut client = Client::new(number as u64, &servers, &observations, random.next());
+        let mut client =
+            SimulatedClient::new(number as u64, &servers, &observations, random.next());
         client.removes = removes;
         tasks.spawn(CLIENTS_GROUP, client.run());
     }
@@ -77,7 +78,7 @@ fn run(seed: u64, fault: Option<Fault>) -> Run {
         violations.push("the history does not end".into());
     }
     // No call fails from here on, and all garbage must be deleted.
-    *bucket.faults.lock().expect("no panic") = Faults::default();
+    *bucket.faults.lock().expect("no panic") = SimulatedFaults::default();
     servers.clean_up(END);
     if !tasks.run(&timeline, &mut random, MOST_STEPS) {
         violations.push("cleaning up does not end".into());
@@ -85,7 +86,7 @@ fn run(seed: u64, fault: Option<Fault>) -> Run {
     let world = bucket.world.lock().expect("no panic");
     let observations = observations.lock().expect("no panic");
     violations.extend(check::check(&world, &observations));
-    Run {
+    SimulationResult {
         violations,
         generations: world.log.len(),
         calls: world.calls,
@@ -97,9 +98,9 @@ fn run(seed: u64, fault: Option<Fault>) -> Run {
 const CLIENTS_GROUP: usize = SERVERS;
 
 /// Runs the histories from seed `first`, and stops at the first violation.
-fn find(first: u64, count: u64, fault: Option<Fault>) -> Option<(u64, Run)> {
+fn find(first: u64, count: u64, fault: Option<PlantedFault>) -> Option<(u64, SimulationResult)> {
     let at_once = std::thread::available_parallelism().map_or(1, |count| count.get().min(8)) as u64;
-    let found = Mutex::new(None::<(u64, Run)>);
+    let found = Mutex::new(None::<(u64, SimulationResult)>);
     std::thread::scope(|scope| {
         for thread in 0..at_once {
             let found = &found;
@@ -156,47 +157,47 @@ fn a_seed_replays_exactly() {
 /// The number of histories within which each fault must be detected.
 const ENOUGH: u64 = 10_000;
 
-fn assert_found(fault: Fault) {
+fn assert_found(fault: PlantedFault) {
     let found = find(1, ENOUGH, Some(fault));
     assert!(found.is_some(), "{fault:?} is not found");
 }
 
 #[test]
 fn a_commit_before_the_upload_is_found() {
-    assert_found(Fault::CommitBeforeUpload);
+    assert_found(PlantedFault::CommitBeforeUpload);
 }
 
 #[test]
 fn a_missing_check_after_a_conflict_is_found() {
-    assert_found(Fault::NoCheckAfterConflict);
+    assert_found(PlantedFault::NoCheckAfterConflict);
 }
 
 #[test]
 fn deletion_without_grace_is_found() {
-    assert_found(Fault::NoGrace);
+    assert_found(PlantedFault::NoGrace);
 }
 
 #[test]
 fn a_push_that_rests_on_deleted_objects_is_found() {
-    assert_found(Fault::NoCheckOfBase);
+    assert_found(PlantedFault::NoCheckOfBase);
 }
 
 #[test]
 fn deletion_of_objects_that_are_reached_again_is_found() {
-    assert_found(Fault::PruneUnchecked);
+    assert_found(PlantedFault::PruneUnchecked);
 }
 
 #[test]
 fn a_push_that_rests_on_a_removed_repository_is_found() {
-    assert_found(Fault::RemovalUnnoticed);
+    assert_found(PlantedFault::RemovalUnnoticed);
 }
 
 #[test]
 fn a_stale_read_is_found() {
-    assert_found(Fault::StaleRead);
+    assert_found(PlantedFault::StaleRead);
 }
 
 #[test]
 fn a_double_commit_is_found() {
-    assert_found(Fault::DoubleCommit);
+    assert_found(PlantedFault::DoubleCommit);
 }

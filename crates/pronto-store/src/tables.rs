@@ -6,14 +6,16 @@ use std::ops::Range;
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use pronto_hash::Kind;
-use pronto_io::view::View;
-use pronto_refs::reftable::{Limits, Snapshot, Table, TableName, TableWriter, WriteOptions};
+use pronto_io::view::FileView;
+use pronto_refs::reftable::{
+    RefTable, StackSnapshot, TableName, TableWriteOptions, TableWriter, UpdateIndexRange,
+};
 
-use crate::backend::Backend;
-use crate::manifest::{MOST_INLINE_BYTES, Manifest, Place, TableRecord};
+use crate::backend::StoreBackend;
+use crate::manifest::{MOST_INLINE_BYTES, Manifest, TableRecord, TableStorage};
 use crate::name::UploadId;
 use crate::refs::broken;
-use crate::repository::{Generation, Repository};
+use crate::repository::{Generation, StoreRepository};
 use crate::upload::AT_ONCE;
 use crate::{Error, ErrorKind, Result, name};
 
@@ -26,7 +28,7 @@ const MOST_TABLES_BYTES: u64 = 2 * MOST_TABLE_BYTES;
 /// A stack with a new table that is not written yet.
 pub(crate) struct NewStack {
     pub(crate) tables: Vec<TableRecord>,
-    pub(crate) refs: Snapshot,
+    pub(crate) refs: StackSnapshot,
     /// The name and the bytes of a new table that is a separate object.
     pub(crate) object: Option<(String, Bytes)>,
 }
@@ -36,28 +38,28 @@ pub(crate) fn table_name(record: &TableRecord) -> TableName {
     TableName::with_random(limits(record), record.upload.0 as u32)
 }
 
-fn limits(record: &TableRecord) -> Limits {
-    Limits {
+fn limits(record: &TableRecord) -> UpdateIndexRange {
+    UpdateIndexRange {
         min: record.min,
         max: record.max,
     }
 }
 
-impl<B: Backend> Repository<B> {
+impl<B: StoreBackend> StoreRepository<B> {
     /// Opens the tables of a generation. Tables that the generation `base` describes identically
     /// are shared. Tables that are not in the manifest are read from the store.
     pub(crate) async fn open_tables(
         &self,
         manifest: &Manifest,
         base: Option<&Generation>,
-    ) -> Result<Snapshot> {
+    ) -> Result<StackSnapshot> {
         let size = manifest.tables.iter().map(TableRecord::size_bytes);
         if size.fold(0, u64::saturating_add) > MOST_TABLES_BYTES {
             let message = "tables of the generation are too large";
             let path = self.generation_path(manifest.number);
             return Err(Error::new(ErrorKind::Unsupported, message).at_path(path));
         }
-        let empty = Snapshot::default();
+        let empty = StackSnapshot::default();
         let known = match base {
             Some(base) if agree(&base.manifest, manifest) => &base.refs,
             _ => &empty,
@@ -86,11 +88,11 @@ impl<B: Backend> Repository<B> {
             .iter()
             .zip(&manifest.tables)
             .filter_map(|(name, record)| match &record.place {
-                Place::Inline(bytes) => Some((name.as_str(), bytes)),
-                Place::Object { .. } => None,
+                TableStorage::Inline(bytes) => Some((name.as_str(), bytes)),
+                TableStorage::Object { .. } => None,
             })
             .collect();
-        Snapshot::of(&names, known, |name| {
+        StackSnapshot::of(&names, known, |name| {
             let bytes = match inline.get(name.as_str()) {
                 Some(bytes) => bytes.to_vec(),
                 None => {
@@ -121,8 +123,8 @@ fn agree(base: &Manifest, next: &Manifest) -> bool {
     })
 }
 
-fn open(bytes: Vec<u8>, name: &TableName, kind: Kind) -> Result<Table> {
-    let table = Table::from_view(View::from_bytes(bytes), name.as_str()).map_err(broken)?;
+fn open(bytes: Vec<u8>, name: &TableName, kind: Kind) -> Result<RefTable> {
+    let table = RefTable::from_view(FileView::from_bytes(bytes), name.as_str()).map_err(broken)?;
     match table.kind() == kind {
         true => Ok(table),
         false => {
@@ -137,7 +139,7 @@ fn open(bytes: Vec<u8>, name: &TableName, kind: Kind) -> Result<Table> {
 /// returns the random parts of names.
 pub(crate) fn add(
     manifest: &Manifest,
-    refs: &Snapshot,
+    refs: &StackSnapshot,
     bytes: Vec<u8>,
     mut draw: impl FnMut() -> UploadId,
 ) -> Result<NewStack> {
@@ -148,10 +150,10 @@ pub(crate) fn add(
         min: index,
         max: index,
         upload: draw(),
-        place: Place::Inline(bytes.into()),
+        place: TableStorage::Inline(bytes.into()),
     });
     let mut refs = restack(&tables, refs, None, kind)?;
-    let is_inline = |record: &TableRecord| matches!(record.place, Place::Inline(_));
+    let is_inline = |record: &TableRecord| matches!(record.place, TableStorage::Inline(_));
     loop {
         let objects = tables.iter().rposition(|record| !is_inline(record));
         let first = objects.map_or(0, |at| at + 1);
@@ -186,7 +188,7 @@ pub(crate) fn add(
         let range = first + due.start..first + due.end;
         let merged = merge(&tables, &refs, range.clone(), kind, draw())?;
         let merged = merged.map(|(record, bytes)| TableRecord {
-            place: Place::Inline(bytes),
+            place: TableStorage::Inline(bytes),
             ..record
         });
         tables.splice(range, merged);
@@ -197,16 +199,16 @@ pub(crate) fn add(
 /// Opens the tables in the manifest and the table `new`, and shares the tables of `known`.
 pub(crate) fn restack(
     tables: &[TableRecord],
-    known: &Snapshot,
+    known: &StackSnapshot,
     new: Option<&(TableRecord, Bytes)>,
     kind: Kind,
-) -> Result<Snapshot> {
+) -> Result<StackSnapshot> {
     let names: Vec<TableName> = tables.iter().map(table_name).collect();
-    Snapshot::of(&names, known, |name| {
+    StackSnapshot::of(&names, known, |name| {
         let record = names.iter().position(|other| other == name);
         let record = record.map(|at| &tables[at]);
         match (record.map(|record| &record.place), new) {
-            (Some(Place::Inline(bytes)), _) => open(bytes.to_vec(), name, kind),
+            (Some(TableStorage::Inline(bytes)), _) => open(bytes.to_vec(), name, kind),
             (Some(_), Some((other, bytes))) if record == Some(other) => {
                 open(bytes.to_vec(), name, kind)
             }
@@ -219,7 +221,7 @@ pub(crate) fn restack(
 /// `None` if no records are left.
 pub(crate) fn merge(
     tables: &[TableRecord],
-    refs: &Snapshot,
+    refs: &StackSnapshot,
     range: Range<usize>,
     kind: Kind,
     upload: UploadId,
@@ -227,8 +229,8 @@ pub(crate) fn merge(
     let merged = &tables[range.clone()];
     let min = merged.iter().map(|record| record.min).min().unwrap_or(1);
     let max = merged.iter().map(|record| record.max).max().unwrap_or(1);
-    let limits = Limits { min, max };
-    let mut options = WriteOptions::default();
+    let limits = UpdateIndexRange { min, max };
+    let mut options = TableWriteOptions::default();
     options.is_padded = merged.iter().any(|record| record.object().is_some());
     let writer = TableWriter::new(Vec::new(), kind, limits, options);
     let mut writer = writer.map_err(broken)?;
@@ -238,7 +240,7 @@ pub(crate) fn merge(
         return Ok(None);
     }
     let bytes = Bytes::from(written.sink);
-    let place = Place::Object {
+    let place = TableStorage::Object {
         size_bytes: bytes.len() as u64,
         digest: crate::digest::Digest::of(&bytes),
     };

@@ -12,18 +12,18 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 
-use crate::backend::{Backend, Fault, has_fault};
-use crate::bucket::{Bucket as _, Content};
-use crate::change::{Change, MergedTables, Replacement};
+use crate::backend::{PlantedFault, StoreBackend, has_fault};
+use crate::bucket::{Bucket as _, UploadContent};
+use crate::change::{MergedTables, PackReplacement, StoreChange};
 use crate::clock::Clock as _;
-use crate::generations::{Generations as _, Listed, time_of};
-use crate::manifest::{Manifest, Policy};
+use crate::generations::{GenerationStore as _, GenerationSummary, time_of};
+use crate::manifest::{Manifest, RetentionPolicy};
 use crate::name::{self, CONTENTS};
-use crate::repository::Repository;
+use crate::repository::StoreRepository;
 use crate::upload::AT_ONCE;
 use crate::{Error, Result, tables};
 
-pub use pass::{Upkeep, UpkeepOptions};
+pub use pass::{UpkeepOptions, UpkeepPass};
 pub use repack::Repacked;
 pub use role::{Pass, UpkeepRole};
 
@@ -50,7 +50,7 @@ struct Ages {
 }
 
 impl Ages {
-    fn has_expired(&self, next: &Listed) -> bool {
+    fn has_expired(&self, next: &GenerationSummary) -> bool {
         self.now.saturating_sub(next.created) > self.retention
     }
 
@@ -59,7 +59,7 @@ impl Ages {
     }
 }
 
-impl<B: Backend> Repository<B> {
+impl<B: StoreBackend> StoreRepository<B> {
     /// Merges tables of refs, so that each table is larger than all newer ones together. Returns
     /// whether a merge was necessary.
     ///
@@ -76,19 +76,19 @@ impl<B: Backend> Repository<B> {
         let kind = newest.manifest.hash;
         let new = tables::merge(records, refs, range.clone(), kind, self.upload_id())?;
         if let Some((record, bytes)) = &new {
-            let content = Content::Bytes(bytes.clone());
+            let content = UploadContent::Bytes(bytes.clone());
             self.write(vec![(name::table(record.upload), content)])
                 .await?;
         }
-        let replacement = Replacement {
+        let replacement = PackReplacement {
             tables: Some(MergedTables {
                 old: records[range].iter().map(|record| record.upload).collect(),
                 new,
                 begun,
             }),
-            ..Replacement::default()
+            ..PackReplacement::default()
         };
-        self.commit(Change::Replace(replacement)).await?;
+        self.commit(StoreChange::Replace(replacement)).await?;
         Ok(true)
     }
 
@@ -182,8 +182,8 @@ impl<B: Backend> Repository<B> {
 
     /// Returns the ages for `policy`, where `now` is the time of the clock that determines the
     /// ages.
-    fn ages(&self, policy: Policy, now: Duration) -> Ages {
-        let seconds = match has_fault(&*self.backend, Fault::NoGrace) {
+    fn ages(&self, policy: RetentionPolicy, now: Duration) -> Ages {
+        let seconds = match has_fault(&*self.backend, PlantedFault::NoGrace) {
             true => |_| Duration::ZERO,
             false => Duration::from_secs,
         };

@@ -9,14 +9,14 @@ use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use pronto_hash::ObjectId;
 use pronto_io::error::IoContext as _;
 
-use crate::backend::Backend;
-use crate::bucket::{Bucket as _, Content};
+use crate::backend::StoreBackend;
+use crate::bucket::{Bucket as _, UploadContent};
 use crate::change::Uploaded;
 use crate::clock::Clock as _;
-use crate::digest::{BLOCK_BYTES, Digester, Digests};
-use crate::manifest::{File, FileKind, Layer, LayerKind, Pack};
+use crate::digest::{BLOCK_BYTES, BlockDigester, StreamDigests};
+use crate::manifest::{FileKind, LayerKind, RepositoryLayer, StoredFile, StoredPack};
 use crate::name::{self, UploadId};
-use crate::repository::Repository;
+use crate::repository::StoreRepository;
 use crate::{ErrorKind, Result};
 
 /// The number of objects that are written, or checked, concurrently.
@@ -24,20 +24,20 @@ pub(crate) const AT_ONCE: usize = 8;
 
 /// A file to upload.
 #[derive(Clone, Debug)]
-pub struct NewFile {
+pub struct UploadFile {
     kind: FileKind,
-    content: Content,
-    digests: Digests,
+    content: UploadContent,
+    digests: StreamDigests,
 }
 
-impl NewFile {
+impl UploadFile {
     /// Creates a file from bytes.
     pub fn from_bytes(kind: FileKind, bytes: Bytes) -> Self {
-        let mut digester = Digester::default();
+        let mut digester = BlockDigester::default();
         digester.update(&bytes);
-        NewFile {
+        UploadFile {
             kind,
-            content: Content::Bytes(bytes),
+            content: UploadContent::Bytes(bytes),
             digests: digester.finish(),
         }
     }
@@ -48,7 +48,7 @@ impl NewFile {
     /// Fails with [`ErrorKind::Io`] if the file cannot be read.
     pub fn from_path(kind: FileKind, path: &Path) -> Result<Self> {
         let (content, digests) = read_digests(path)?;
-        Ok(NewFile {
+        Ok(UploadFile {
             kind,
             content,
             digests,
@@ -62,9 +62,9 @@ impl NewFile {
 }
 
 /// Reads a file of this machine once, to compute its digests.
-fn read_digests(path: &Path) -> Result<(Content, Digests)> {
+fn read_digests(path: &Path) -> Result<(UploadContent, StreamDigests)> {
     let mut file = DiskFile::open(path).context(ErrorKind::Io, "cannot open", path)?;
-    let mut digester = Digester::default();
+    let mut digester = BlockDigester::default();
     let mut buffer = vec![0; BLOCK_BYTES];
     loop {
         let read = file.read(&mut buffer);
@@ -73,7 +73,7 @@ fn read_digests(path: &Path) -> Result<(Content, Digests)> {
             len => digester.update(&buffer[..len]),
         }
     }
-    Ok((Content::File(path.to_owned()), digester.finish()))
+    Ok((UploadContent::File(path.to_owned()), digester.finish()))
 }
 
 /// A pack to upload.
@@ -86,7 +86,7 @@ pub struct NewPack {
     /// Whether the pack was received from a promisor remote.
     pub is_promisor: bool,
     /// The files of the pack, which include at least the pack and its index.
-    pub files: Vec<NewFile>,
+    pub files: Vec<UploadFile>,
 }
 
 impl NewPack {
@@ -94,24 +94,24 @@ impl NewPack {
     pub(crate) fn path_of(&self, kind: FileKind) -> Option<&Path> {
         let file = self.files.iter().find(|file| file.kind == kind)?;
         match &file.content {
-            Content::File(path) => Some(path),
-            Content::Bytes(_) => None,
+            UploadContent::File(path) => Some(path),
+            UploadContent::Bytes(_) => None,
         }
     }
 
     /// Returns the entry for the manifest, and the files with their names.
-    fn plan(&self, upload: UploadId) -> (Pack, Vec<(String, Content)>) {
+    fn plan(&self, upload: UploadId) -> (StoredPack, Vec<(String, UploadContent)>) {
         let mut files = self.files.clone();
         let pack = files.iter().find(|file| file.kind == FileKind::Pack);
         let sums = pack.map(|file| Bytes::from(file.digests.blocks.clone()));
-        files.extend(sums.map(|bytes| NewFile::from_bytes(FileKind::Sums, bytes)));
+        files.extend(sums.map(|bytes| UploadFile::from_bytes(FileKind::Sums, bytes)));
         files.sort_unstable_by_key(|file| file.kind);
-        let record = |file: &NewFile| File {
+        let record = |file: &UploadFile| StoredFile {
             kind: file.kind,
             size_bytes: file.digests.len,
             digest: file.digests.whole,
         };
-        let pack = Pack {
+        let pack = StoredPack {
             id: self.id,
             upload,
             objects: self.objects,
@@ -126,7 +126,7 @@ impl NewPack {
     }
 }
 
-impl<B: Backend> Repository<B> {
+impl<B: StoreBackend> StoreRepository<B> {
     /// Writes the files of a pack, which are unreferenced until a commit. The cost is one round
     /// trip.
     ///
@@ -148,9 +148,9 @@ impl<B: Backend> Repository<B> {
         kind: LayerKind,
         id: ObjectId,
         path: &Path,
-    ) -> Result<Layer> {
+    ) -> Result<RepositoryLayer> {
         let (content, digests) = read_digests(path)?;
-        let layer = Layer {
+        let layer = RepositoryLayer {
             kind,
             id,
             upload: self.upload_id(),
@@ -163,14 +163,14 @@ impl<B: Backend> Repository<B> {
 
     /// Returns a pack as if it were uploaded, and its files, for the simulation.
     #[cfg(test)]
-    pub(crate) fn pretend(&self, pack: &NewPack) -> (Uploaded, Vec<(String, Content)>) {
+    pub(crate) fn pretend(&self, pack: &NewPack) -> (Uploaded, Vec<(String, UploadContent)>) {
         let (pack, contents) = pack.plan(self.upload_id());
         let begun = self.backend.clock().now();
         (Uploaded { pack, begun }, contents)
     }
 
     /// Writes objects, several concurrently.
-    pub(crate) async fn write(&self, contents: Vec<(String, Content)>) -> Result<()> {
+    pub(crate) async fn write(&self, contents: Vec<(String, UploadContent)>) -> Result<()> {
         let calls = contents.into_iter().map(|(name, content)| async move {
             let name = format!("{}{name}", self.prefix);
             self.persist(|| self.backend.bucket().put(&name, &content))

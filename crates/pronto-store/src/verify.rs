@@ -7,19 +7,19 @@ use std::time::Duration;
 
 use pronto_io::watch::Watch;
 
-use crate::backend::Backend;
+use crate::backend::StoreBackend;
 use crate::digest::Digest;
-use crate::generations::{Generations as _, Listed};
-use crate::manifest::{Manifest, Object};
+use crate::generations::{GenerationStore as _, GenerationSummary};
+use crate::manifest::{Manifest, StoreObject};
 use crate::name::CONTENTS;
-use crate::repository::Repository;
+use crate::repository::StoreRepository;
 use crate::view::interrupted;
 use crate::{Error, ErrorKind, Result};
 
 /// A fault of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Problem {
+pub enum StoreProblem {
     /// Generations between existing ones are missing.
     NoGenerations {
         /// The number of the first missing generation.
@@ -57,29 +57,29 @@ pub enum Problem {
     },
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for StoreProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Problem::NoGenerations { first, last } if first == last => {
+            StoreProblem::NoGenerations { first, last } if first == last => {
                 write!(f, "generation {first} is missing")
             }
-            Problem::NoGenerations { first, last } => {
+            StoreProblem::NoGenerations { first, last } => {
                 write!(f, "generations {first} to {last} are missing")
             }
-            Problem::Manifest { number, reason } => {
+            StoreProblem::Manifest { number, reason } => {
                 write!(f, "generation {number} cannot be read: {reason}")
             }
-            Problem::Chain { number } => {
+            StoreProblem::Chain { number } => {
                 write!(
                     f,
                     "generation {number} does not follow generation {}",
                     number - 1
                 )
             }
-            Problem::Missing { name, number } => {
+            StoreProblem::Missing { name, number } => {
                 write!(f, "'{name}' of generation {number} is missing")
             }
-            Problem::Changed {
+            StoreProblem::Changed {
                 name,
                 number,
                 reason,
@@ -105,16 +105,16 @@ pub struct Verified {
     /// The number of unreferenced objects. Upkeep deletes them after the grace period.
     pub orphans: u64,
     /// The faults.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<StoreProblem>,
 }
 
 /// An object, and the newest generation that needs it.
 struct Needed {
-    object: Object,
+    object: StoreObject,
     number: u64,
 }
 
-impl<B: Backend> Repository<B> {
+impl<B: StoreBackend> StoreRepository<B> {
     /// Verifies all generations: manifests form a chain, and all objects exist with their sizes.
     /// With `digests`, each object is read. Generations that expire in the meantime are skipped.
     ///
@@ -149,7 +149,7 @@ impl<B: Backend> Repository<B> {
     /// Reads all manifests, the newest first, and returns the objects that they reference.
     async fn verify_generations(
         &self,
-        listed: &[Listed],
+        listed: &[GenerationSummary],
         verified: &mut Verified,
         watch: &Watch<'_>,
     ) -> Result<BTreeMap<String, Needed>> {
@@ -158,7 +158,7 @@ impl<B: Backend> Repository<B> {
         let meter = watch
             .progress()
             .begin("Reading generations", Some(listed.len() as u64));
-        for (at, Listed { number, .. }) in listed.iter().enumerate() {
+        for (at, GenerationSummary { number, .. }) in listed.iter().enumerate() {
             watch.interrupt().check().map_err(interrupted)?;
             meter.add(1);
             // The numbers come from untrusted names, so a gap can be wider than a list of its
@@ -168,7 +168,7 @@ impl<B: Backend> Repository<B> {
                 let first = number + 1;
                 verified
                     .problems
-                    .push(Problem::NoGenerations { first, last });
+                    .push(StoreProblem::NoGenerations { first, last });
             }
             let Some(bytes) = self.read(*number).await? else {
                 // The oldest generations expire during the verification.
@@ -179,7 +179,7 @@ impl<B: Backend> Repository<B> {
                 && next.replaces != Some(Digest::of(&bytes))
             {
                 let number = next.number;
-                verified.problems.push(Problem::Chain { number });
+                verified.problems.push(StoreProblem::Chain { number });
             }
             match self.decode(&bytes, *number) {
                 Ok(manifest) => {
@@ -188,7 +188,7 @@ impl<B: Backend> Repository<B> {
                     }
                     next = Some(manifest);
                 }
-                Err(error) => verified.problems.push(Problem::Manifest {
+                Err(error) => verified.problems.push(StoreProblem::Manifest {
                     number: *number,
                     reason: error.to_string(),
                 }),
@@ -216,12 +216,12 @@ impl<B: Backend> Repository<B> {
             let wanted = needed.object.size_bytes;
             let problem = match found.remove(&name) {
                 Some(size) if size == wanted => return true,
-                Some(size) => Problem::Changed {
+                Some(size) => StoreProblem::Changed {
                     name,
                     number,
                     reason: format!("it has {size} bytes instead of {wanted}"),
                 },
-                None => Problem::Missing { name, number },
+                None => StoreProblem::Missing { name, number },
             };
             verified.problems.push(problem);
             false
@@ -248,11 +248,13 @@ impl<B: Backend> Repository<B> {
             match read {
                 Ok(()) => {}
                 Err(error) if *error.kind() == ErrorKind::Missing => {
-                    verified.problems.push(Problem::Missing { name, number });
+                    verified
+                        .problems
+                        .push(StoreProblem::Missing { name, number });
                 }
                 Err(error) if *error.kind() == ErrorKind::Corrupt => {
                     let reason = error.message().to_owned();
-                    let problem = Problem::Changed {
+                    let problem = StoreProblem::Changed {
                         name,
                         number,
                         reason,
@@ -271,16 +273,16 @@ impl<B: Backend> Repository<B> {
 /// must describe it identically.
 fn need(
     needed: &mut BTreeMap<String, Needed>,
-    object: Object,
+    object: StoreObject,
     number: u64,
-    problems: &mut Vec<Problem>,
+    problems: &mut Vec<StoreProblem>,
 ) {
     match needed.entry(object.name.clone()) {
         Entry::Vacant(place) => _ = place.insert(Needed { object, number }),
         Entry::Occupied(known) if known.get().object == object => {}
         Entry::Occupied(known) => {
             let other = known.get().number;
-            problems.push(Problem::Changed {
+            problems.push(StoreProblem::Changed {
                 name: object.name,
                 number,
                 reason: format!("generation {other} has another size or digest for it"),

@@ -15,22 +15,22 @@ use pronto_io::error::IoContext as _;
 use pronto_io::watch::Watch;
 use pronto_refs::store::tables as ref_tables;
 
-use crate::backend::Backend;
+use crate::backend::StoreBackend;
 use crate::blocks::{self, BlockCache, Ranged, RangedLink, RangedView};
 use crate::download::READ_AT_ONCE;
 pub(crate) use crate::error::interrupted;
-use crate::manifest::{FileKind, LayerKind, Manifest, Object, Pack, Place};
+use crate::manifest::{FileKind, LayerKind, Manifest, StoreObject, StoredPack, TableStorage};
 use crate::name::UploadId;
-use crate::repository::{Generation, Repository};
+use crate::repository::{Generation, StoreRepository};
 use crate::{Error, ErrorKind, Result, name, settings, tables};
 
 /// A file to download.
-struct Wanted {
-    object: Object,
+struct MissingFile {
+    object: StoreObject,
     target: PathBuf,
 }
 
-impl<B: Backend> Repository<B> {
+impl<B: StoreBackend> StoreRepository<B> {
     /// Writes a generation as the bare repository `directory`, which must not exist. The directory
     /// appears atomically, with files whose digests are verified. The method blocks on file I/O, so
     /// call it on a separate thread.
@@ -76,10 +76,10 @@ impl<B: Backend> Repository<B> {
         let manifest = &generation.manifest;
         self.write_skeleton(manifest, &new.temporary)?;
         fs::create_dir_all(files).context(ErrorKind::Io, "cannot create", files)?;
-        let is_ranged = |pack: &Pack| blocks::sums_of(pack).is_some();
+        let is_ranged = |pack: &StoredPack| blocks::sums_of(pack).is_some();
         let wanted = wanted(manifest, &new.temporary, &is_ranged);
         let mut packs = Vec::new();
-        let mut calls: Vec<Call<'_>> = Vec::new();
+        let mut calls: Vec<FileDownload<'_>> = Vec::new();
         for pack in &manifest.packs {
             if let Some(sums) = blocks::sums_of(pack) {
                 let ranged = self.open_ranged(pack, &sums, files, cache)?;
@@ -129,7 +129,12 @@ impl<B: Backend> Repository<B> {
 
     /// Returns the path in `files` of the file with an object, and downloads the file if it is
     /// missing or damaged.
-    async fn keep(&self, object: &Object, files: &Path, cache: &BlockCache) -> Result<PathBuf> {
+    async fn keep(
+        &self,
+        object: &StoreObject,
+        files: &Path,
+        cache: &BlockCache,
+    ) -> Result<PathBuf> {
         let kept = files.join(kept_name(object));
         if !cache.has(&kept, object)? {
             self.download(object, &kept).await?;
@@ -139,7 +144,7 @@ impl<B: Backend> Repository<B> {
     }
 
     /// Downloads or links a file to its path. Returns the size of the file.
-    async fn place(&self, wanted: &Wanted, cache: Option<&Path>) -> Result<u64> {
+    async fn place(&self, wanted: &MissingFile, cache: Option<&Path>) -> Result<u64> {
         let size = wanted.object.size_bytes;
         let Some(cache) = cache else {
             self.download(&wanted.object, &wanted.target).await?;
@@ -159,7 +164,7 @@ impl<B: Backend> Repository<B> {
     /// # Errors
     /// Fails for the same reasons as [`read_object`](Self::read_object), and with [`ErrorKind::Io`]
     /// if the file cannot be written.
-    pub async fn download(&self, object: &Object, target: &Path) -> Result<()> {
+    pub async fn download(&self, object: &StoreObject, target: &Path) -> Result<()> {
         let mut temporary = target.as_os_str().to_owned();
         temporary.push(format!(".temp-{}", self.upload_id()));
         let temporary = PathBuf::from(temporary);
@@ -183,7 +188,7 @@ impl<B: Backend> Repository<B> {
 }
 
 /// A download, which returns the number of downloaded bytes.
-type Call<'a> = Pin<Box<dyn Future<Output = Result<u64>> + Send + 'a>>;
+type FileDownload<'a> = Pin<Box<dyn Future<Output = Result<u64>> + Send + 'a>>;
 
 /// Runs downloads, many concurrently.
 async fn run<'a, F>(calls: Vec<F>, watch: &Watch<'a>) -> Result<()>
@@ -235,7 +240,7 @@ impl<'a> NewView<'a> {
 }
 
 /// Returns the file name of an object in a directory of kept files.
-pub(crate) fn kept_name(object: &Object) -> String {
+pub(crate) fn kept_name(object: &StoreObject) -> String {
     object.name.replace('/', "-")
 }
 
@@ -249,7 +254,11 @@ fn link(from: &Path, to: &Path) -> Result<()> {
 
 /// Returns the files of a repository at `directory` that are objects of the store, without the
 /// packs that `is_ranged` accepts.
-fn wanted(manifest: &Manifest, directory: &Path, is_ranged: &dyn Fn(&Pack) -> bool) -> Vec<Wanted> {
+fn wanted(
+    manifest: &Manifest,
+    directory: &Path,
+    is_ranged: &dyn Fn(&StoredPack) -> bool,
+) -> Vec<MissingFile> {
     let mut all = Vec::new();
     let packs = directory.join("objects/pack");
     for pack in &manifest.packs {
@@ -257,8 +266,8 @@ fn wanted(manifest: &Manifest, directory: &Path, is_ranged: &dyn Fn(&Pack) -> bo
             |kind: FileKind| kind == FileKind::Sums || kind == FileKind::Pack && is_ranged(pack);
         for file in pack.files.iter().filter(|file| !is_left(file.kind)) {
             let extension = file.kind.extension();
-            all.push(Wanted {
-                object: Object {
+            all.push(MissingFile {
+                object: StoreObject {
                     name: name::pack(&pack.id, pack.upload, extension),
                     size_bytes: file.size_bytes,
                     digest: file.digest,
@@ -273,14 +282,14 @@ fn wanted(manifest: &Manifest, directory: &Path, is_ranged: &dyn Fn(&Pack) -> bo
         .iter()
         .filter(|layer| layer.kind == LayerKind::Graph)
     {
-        all.push(Wanted {
+        all.push(MissingFile {
             object: layer.object(),
             target: graphs.join(format!("graph-{}.graph", layer.id)),
         });
     }
     for record in &manifest.tables {
         all.extend(record.object().map(|object| {
-            Wanted {
+            MissingFile {
                 object,
                 target: directory
                     .join("reftable")
@@ -307,7 +316,7 @@ fn write_skeleton(manifest: &Manifest, config: &[u8], directory: &Path) -> Resul
     let mut list = String::new();
     for record in &manifest.tables {
         let name = tables::table_name(record);
-        if let Place::Inline(bytes) = &record.place {
+        if let TableStorage::Inline(bytes) = &record.place {
             write(&format!("reftable/{name}"), bytes)?;
         }
         list.push_str(&format!("{name}\n"));

@@ -2,12 +2,12 @@
 
 use crate::clock;
 use crate::quote;
-use crate::record::{Event, Record};
+use crate::record::{Event, TraceRecord};
 
 /// The column at which the message starts.
 const MESSAGE_COLUMN: usize = 40;
 
-pub(crate) fn line(record: &Record<'_>, is_brief: bool) -> Option<String> {
+pub(crate) fn line(record: &TraceRecord<'_>, is_brief: bool) -> Option<String> {
     let message = match &record.event {
         Event::CommandName {
             name, arguments, ..

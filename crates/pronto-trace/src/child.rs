@@ -12,7 +12,7 @@ use crate::traces::Traces;
 /// The fields of an event with the target `pronto::child`. An event with `argv` is the start of a
 /// process, and an event with `pid` is its end.
 #[derive(Debug, Default)]
-pub(crate) struct Fields {
+pub(crate) struct ProcessFields {
     id: u64,
     class: String,
     directory: Option<String>,
@@ -22,7 +22,7 @@ pub(crate) struct Fields {
     micros: u64,
 }
 
-impl Visit for Fields {
+impl Visit for ProcessFields {
     fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
         self.record_str(field, &format!("{value:?}"));
     }
@@ -52,7 +52,7 @@ impl Visit for Fields {
     }
 }
 
-impl Fields {
+impl ProcessFields {
     pub(crate) fn emit(&self, traces: &Arc<Traces>, file: &str, line: u32) {
         let arguments = self
             .arguments

@@ -10,15 +10,15 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::json::Object;
-use crate::record::{Event, Record};
+use crate::json::JsonObject;
+use crate::record::{Event, TraceRecord};
 
 /// The trace file.
 #[derive(Debug)]
-pub(crate) struct Chrome(Mutex<State>);
+pub(crate) struct Chrome(Mutex<ChromeOutput>);
 
 #[derive(Debug)]
-struct State {
+struct ChromeOutput {
     out: BufWriter<File>,
     threads: HashMap<String, i64>,
 }
@@ -27,22 +27,22 @@ impl Chrome {
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
         let mut out = BufWriter::new(File::create(path)?);
         out.write_all(b"[\n")?;
-        Ok(Chrome(Mutex::new(State {
+        Ok(Chrome(Mutex::new(ChromeOutput {
             out,
             threads: HashMap::new(),
         })))
     }
 
-    pub(crate) fn write(&self, record: &Record<'_>) {
+    pub(crate) fn write(&self, record: &TraceRecord<'_>) {
         let mut state = self.lock();
         let next = i64::try_from(state.threads.len()).unwrap_or(i64::MAX) + 1;
         let known = state.threads.get(record.thread).copied();
         let thread = known.unwrap_or(next);
         if known.is_none() {
             state.threads.insert(record.thread.to_owned(), thread);
-            let mut arguments = Object::new();
+            let mut arguments = JsonObject::new();
             arguments.text("name", record.thread);
-            let mut object = Object::new();
+            let mut object = JsonObject::new();
             object.text("name", "thread_name");
             head(&mut object, "M", thread, Duration::ZERO);
             object.verbatim("args", &arguments.finish());
@@ -60,12 +60,12 @@ impl Chrome {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, ChromeOutput> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl ChromeOutput {
     fn line(&mut self, object: &str) {
         // A failure to write the trace does not stop the command.
         let _ = writeln!(self.out, "{object},");
@@ -73,16 +73,16 @@ impl State {
 }
 
 /// Adds the fields that every event has.
-fn head(object: &mut Object, phase: &str, thread: i64, at: Duration) {
+fn head(object: &mut JsonObject, phase: &str, thread: i64, at: Duration) {
     object.text("ph", phase);
     object.number("pid", std::process::id().into());
     object.number("tid", thread);
     object.number("ts", i64::try_from(at.as_micros()).unwrap_or(i64::MAX));
 }
 
-fn line(record: &Record<'_>, thread: i64) -> Option<String> {
-    let mut object = Object::new();
-    let mut arguments = Object::new();
+fn line(record: &TraceRecord<'_>, thread: i64) -> Option<String> {
+    let mut object = JsonObject::new();
+    let mut arguments = JsonObject::new();
     let at = record.absolute;
     match &record.event {
         Event::Start { arguments: given } => {

@@ -3,13 +3,17 @@
 //! The format is that of api-trace2, "The Event Format Target", version 4.
 
 use crate::clock;
-use crate::json::Object;
-use crate::record::{Event, Record, Region};
+use crate::json::JsonObject;
+use crate::record::{Event, Region, TraceRecord};
 
 const FORMAT_VERSION: &str = "4";
 
 /// Formats the event, or returns `None` if its region is nested deeper than `nesting_limit`.
-pub(crate) fn line(record: &Record<'_>, is_brief: bool, nesting_limit: usize) -> Option<String> {
+pub(crate) fn line(
+    record: &TraceRecord<'_>,
+    is_brief: bool,
+    nesting_limit: usize,
+) -> Option<String> {
     let event = &record.event;
     let is_nested = matches!(
         event,
@@ -18,7 +22,7 @@ pub(crate) fn line(record: &Record<'_>, is_brief: bool, nesting_limit: usize) ->
     if is_nested && record.nesting > nesting_limit {
         return None;
     }
-    let mut object = Object::new();
+    let mut object = JsonObject::new();
     object.text("event", event.name());
     object.text("sid", record.sid);
     object.text("thread", record.thread);
@@ -36,7 +40,7 @@ pub(crate) fn line(record: &Record<'_>, is_brief: bool, nesting_limit: usize) ->
     Some(object.finish())
 }
 
-fn fields(record: &Record<'_>, object: &mut Object) {
+fn fields(record: &TraceRecord<'_>, object: &mut JsonObject) {
     match &record.event {
         Event::Version => {
             object.text("evt", FORMAT_VERSION);
@@ -88,7 +92,7 @@ fn fields(record: &Record<'_>, object: &mut Object) {
     }
 }
 
-fn nested_fields(record: &Record<'_>, object: &mut Object) {
+fn nested_fields(record: &TraceRecord<'_>, object: &mut JsonObject) {
     let nesting = i64::try_from(record.nesting).unwrap_or(i64::MAX);
     match &record.event {
         Event::ChildStart {
@@ -146,7 +150,7 @@ fn nested_fields(record: &Record<'_>, object: &mut Object) {
     }
 }
 
-fn region(region: &Region, object: &mut Object) {
+fn region(region: &Region, object: &mut JsonObject) {
     object.text("category", &region.category);
     object.text("label", region.label);
     if !region.detail.is_empty() {

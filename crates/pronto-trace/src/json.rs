@@ -7,11 +7,11 @@ use crate::clock;
 
 /// A JSON object that is being written. The members are in the order of the calls.
 #[derive(Debug)]
-pub(crate) struct Object(String);
+pub(crate) struct JsonObject(String);
 
-impl Object {
+impl JsonObject {
     pub(crate) fn new() -> Self {
-        Object("{".to_owned())
+        JsonObject("{".to_owned())
     }
 
     fn key(&mut self, key: &str) {
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn an_object_is_written_in_order_and_escaped() {
-        let mut object = Object::new();
+        let mut object = JsonObject::new();
         object.text("a", "\"\\\n\u{1}é");
         object.number("b", -1);
         object.seconds("c", Duration::from_micros(1_000_042));

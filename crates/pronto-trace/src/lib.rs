@@ -1,7 +1,7 @@
 //! Writes the traces of a process, in Git's formats and in Chrome's.
 //!
 //! Libraries emit `tracing` spans with the target `pronto::region`, and events with the targets
-//! `pronto::data` and `pronto::child`. If a trace is requested, the front end starts a [`Session`],
+//! `pronto::data` and `pronto::child`. If a trace is requested, the front end starts a [`TraceSession`],
 //! which writes the trace. Otherwise no subscriber is installed, and spans and events cost almost
 //! nothing.
 //!
@@ -43,10 +43,10 @@ mod traces;
 mod warning;
 
 pub use record::Parameter;
-pub use session::Session;
+pub use session::TraceSession;
 pub use settings::{Duplicate, Settings};
-pub use traces::Program;
-pub use warning::Warning;
+pub use traces::TracedProgram;
+pub use warning::TraceWarning;
 
 /// Creates the id of a session without traces. `parent` is the value of `GIT_TRACE2_PARENT_SID`.
 pub fn session_id(parent: Option<&std::ffi::OsString>) -> String {

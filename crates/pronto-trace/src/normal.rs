@@ -4,12 +4,12 @@
 
 use crate::clock;
 use crate::quote;
-use crate::record::{Event, Record};
+use crate::record::{Event, TraceRecord};
 
 /// The column at which the message starts, after the time and the source position.
 const MESSAGE_COLUMN: usize = 50;
 
-pub(crate) fn line(record: &Record<'_>, is_brief: bool) -> Option<String> {
+pub(crate) fn line(record: &TraceRecord<'_>, is_brief: bool) -> Option<String> {
     let message = message(record)?;
     if is_brief {
         return Some(message);
@@ -18,7 +18,7 @@ pub(crate) fn line(record: &Record<'_>, is_brief: bool) -> Option<String> {
     Some(format!("{place:MESSAGE_COLUMN$}{message}"))
 }
 
-fn message(record: &Record<'_>) -> Option<String> {
+fn message(record: &TraceRecord<'_>) -> Option<String> {
     let elapsed = || clock::seconds(record.absolute);
     Some(match &record.event {
         Event::Version => format!("version {}", record.version),

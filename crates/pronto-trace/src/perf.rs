@@ -7,11 +7,11 @@ use std::fmt::Write as _;
 
 use crate::clock;
 use crate::quote;
-use crate::record::{Event, Record, Region};
+use crate::record::{Event, Region, TraceRecord};
 
 const PLACE_WIDTH: usize = 28;
 
-pub(crate) fn line(record: &Record<'_>, is_brief: bool) -> String {
+pub(crate) fn line(record: &TraceRecord<'_>, is_brief: bool) -> String {
     let event = &record.event;
     let mut text = String::new();
     if !is_brief {
@@ -58,7 +58,7 @@ fn category<'a>(event: &'a Event<'_>) -> Cow<'a, str> {
 
 /// Formats the time since the start of the process, and the time since the start of the region or
 /// child process, if the event has them.
-fn times(record: &Record<'_>) -> (String, String) {
+fn times(record: &TraceRecord<'_>) -> (String, String) {
     let relative = match &record.event {
         Event::Version
         | Event::Ancestry { .. }
@@ -78,7 +78,7 @@ fn times(record: &Record<'_>) -> (String, String) {
     (clock::seconds(record.absolute), relative)
 }
 
-fn payload(record: &Record<'_>) -> String {
+fn payload(record: &TraceRecord<'_>) -> String {
     match &record.event {
         Event::Version => record.version.to_owned(),
         Event::Start { arguments } => quote::arguments(arguments),

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use crate::basic::place;
 use crate::quote;
-use crate::record::{Event, Record, Region};
+use crate::record::{Event, Region, TraceRecord};
 
 /// Formats the line of a region that has ended.
-pub(crate) fn region(record: &Record<'_>, is_brief: bool) -> Option<String> {
+pub(crate) fn region(record: &TraceRecord<'_>, is_brief: bool) -> Option<String> {
     let Event::RegionLeave { region, lasted } = &record.event else {
         return None;
     };

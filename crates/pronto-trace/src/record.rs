@@ -108,7 +108,7 @@ pub(crate) struct Region {
 
 /// An event with its time and source position.
 #[derive(Debug)]
-pub(crate) struct Record<'a> {
+pub(crate) struct TraceRecord<'a> {
     pub(crate) event: Event<'a>,
     pub(crate) file: &'a str,
     pub(crate) line: u32,

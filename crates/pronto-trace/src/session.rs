@@ -7,20 +7,20 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::record::{Event, Parameter};
 use crate::settings::Settings;
 use crate::subscriber::Listener;
-use crate::traces::{Program, Traces};
-use crate::warning::Warning;
+use crate::traces::{TracedProgram, Traces};
+use crate::warning::TraceWarning;
 use crate::{performance, redact, thread};
 
 /// A running trace session. Clones share the session. `Send + Sync`: every method writes to each
 /// open trace, and may be called from any thread.
 #[derive(Clone, Debug)]
-pub struct Session(Arc<Traces>);
+pub struct TraceSession(Arc<Traces>);
 
-impl Session {
+impl TraceSession {
     /// Opens the traces, registers the calling thread as the main thread, records the start of the
     /// process, and subscribes to the events of libraries. Failures of destinations are returned as
     /// warnings: a trace that cannot be written never stops a command.
-    pub fn begin(settings: &Settings, mut program: Program) -> (Self, Vec<Warning>) {
+    pub fn begin(settings: &Settings, mut program: TracedProgram) -> (Self, Vec<TraceWarning>) {
         if !settings.shows_passwords {
             program.arguments = redact::all(&program.arguments);
         }
@@ -42,7 +42,7 @@ impl Session {
         }
         // In tests another subscriber may be installed, which then receives the regions.
         let _ = tracing::subscriber::set_global_default(Listener::new(Arc::clone(&traces)));
-        (Session(traces), warnings)
+        (TraceSession(traces), warnings)
     }
 
     /// Returns the session id, which includes the ids of the parent sessions

@@ -13,11 +13,11 @@ pub type Duplicate = fn(i32) -> io::Result<OwnedFd>;
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Settings {
-    pub(crate) normal: Target,
-    pub(crate) perf: Target,
-    pub(crate) event: Target,
-    pub(crate) basic: Target,
-    pub(crate) performance: Target,
+    pub(crate) normal: TraceTarget,
+    pub(crate) perf: TraceTarget,
+    pub(crate) event: TraceTarget,
+    pub(crate) basic: TraceTarget,
+    pub(crate) performance: TraceTarget,
     /// The maximum nesting of regions in `GIT_TRACE2_EVENT` (`GIT_TRACE2_EVENT_NESTING`).
     pub(crate) event_nesting: usize,
     /// The maximum number of files in a trace directory (`GIT_TRACE2_MAX_FILES`); zero for no
@@ -35,7 +35,7 @@ pub struct Settings {
 /// The settings of one trace: its destination, and whether the time and the source position are
 /// omitted.
 #[derive(Debug, Default)]
-pub(crate) struct Target {
+pub(crate) struct TraceTarget {
     pub(crate) variable: &'static str,
     pub(crate) value: Option<OsString>,
     pub(crate) is_brief: bool,
@@ -49,7 +49,7 @@ impl Settings {
         let target = |variable: &'static str, brief: &str| {
             let value = get(variable).filter(|value| !is_off(value))?;
             let is_brief = !brief.is_empty() && get(brief).is_some_and(|value| is_true(&value));
-            Some(Target {
+            Some(TraceTarget {
                 variable,
                 value: Some(value),
                 is_brief,
@@ -68,7 +68,7 @@ impl Settings {
         {
             return None;
         }
-        let mut settings = Self::unasked(get);
+        let mut settings = Self::without_git_traces(get);
         settings.normal = normal.unwrap_or_default();
         settings.perf = perf.unwrap_or_default();
         settings.event = event.unwrap_or_default();
@@ -79,7 +79,7 @@ impl Settings {
 
     /// Reads the settings without any of Git's traces, for use with
     /// [`with_chrome`](Self::with_chrome).
-    pub fn unasked(get: Get<'_>) -> Self {
+    pub fn without_git_traces(get: Get<'_>) -> Self {
         let number = |name: &str| get(name)?.to_str()?.trim().parse::<usize>().ok();
         Settings {
             event_nesting: number("GIT_TRACE2_EVENT_NESTING")

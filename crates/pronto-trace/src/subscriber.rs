@@ -11,7 +11,7 @@ use tracing::span::{Attributes, Id, Record as Values};
 use tracing::subscriber::Interest;
 use tracing::{Metadata, Subscriber};
 
-use crate::child::Fields as ChildFields;
+use crate::child::ProcessFields as ChildFields;
 use crate::record::{Event, Region};
 use crate::thread;
 use crate::traces::Traces;
@@ -24,12 +24,12 @@ const CHILD: &str = "pronto::child";
 #[derive(Debug)]
 pub(crate) struct Listener {
     traces: Arc<Traces>,
-    spans: Mutex<HashMap<u64, Span>>,
+    spans: Mutex<HashMap<u64, TracedSpan>>,
     issued: AtomicU64,
 }
 
 #[derive(Clone, Debug)]
-struct Span {
+struct TracedSpan {
     region: Region,
     file: &'static str,
     line: u32,
@@ -44,11 +44,11 @@ impl Listener {
         }
     }
 
-    fn spans(&self) -> MutexGuard<'_, HashMap<u64, Span>> {
+    fn spans(&self) -> MutexGuard<'_, HashMap<u64, TracedSpan>> {
         self.spans.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn span(&self, id: &Id) -> Option<Span> {
+    fn span(&self, id: &Id) -> Option<TracedSpan> {
         self.spans().get(&id.into_u64()).cloned()
     }
 }
@@ -72,7 +72,7 @@ impl Subscriber for Listener {
 
     fn new_span(&self, attributes: &Attributes<'_>) -> Id {
         let metadata = attributes.metadata();
-        let mut fields = Fields::default();
+        let mut fields = EventFields::default();
         attributes.record(&mut fields);
         let id = self.issued.fetch_add(1, Relaxed) + 1;
         let region = Region {
@@ -84,7 +84,7 @@ impl Subscriber for Listener {
             metadata.file().unwrap_or_default(),
             metadata.line().unwrap_or(0),
         );
-        self.spans().insert(id, Span { region, file, line });
+        self.spans().insert(id, TracedSpan { region, file, line });
         Id::from_u64(id)
     }
 
@@ -103,7 +103,7 @@ impl Subscriber for Listener {
             event.record(&mut fields);
             fields.emit(&self.traces, file, line);
         } else {
-            let mut fields = Fields::default();
+            let mut fields = EventFields::default();
             event.record(&mut fields);
             let (category, key, value) = (&*fields.category, &*fields.key, &*fields.value);
             let is_json = fields.is_json;
@@ -121,7 +121,7 @@ impl Subscriber for Listener {
     }
 
     fn enter(&self, id: &Id) {
-        let Some(Span { region, file, line }) = self.span(id) else {
+        let Some(TracedSpan { region, file, line }) = self.span(id) else {
             return;
         };
         thread::with(&self.traces, |thread| {
@@ -134,7 +134,7 @@ impl Subscriber for Listener {
     }
 
     fn exit(&self, id: &Id) {
-        let Some(Span { file, line, .. }) = self.span(id) else {
+        let Some(TracedSpan { file, line, .. }) = self.span(id) else {
             return;
         };
         thread::with(&self.traces, |thread| {
@@ -155,7 +155,7 @@ impl Subscriber for Listener {
 }
 
 #[derive(Default)]
-struct Fields {
+struct EventFields {
     category: String,
     key: String,
     value: String,
@@ -163,7 +163,7 @@ struct Fields {
     detail: String,
 }
 
-impl Visit for Fields {
+impl Visit for EventFields {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
         self.record_str(field, &format!("{value:?}"));
     }

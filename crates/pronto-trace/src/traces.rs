@@ -5,16 +5,16 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::Instant;
 
 use crate::chrome::Chrome;
-use crate::destination::Destination;
-use crate::record::{Event, Record, ThreadPosition};
+use crate::destination::TraceDestination;
+use crate::record::{Event, ThreadPosition, TraceRecord};
 use crate::settings::Settings;
 use crate::sid::Sid;
-use crate::warning::Warning;
+use crate::warning::TraceWarning;
 use crate::{basic, event, normal, perf, performance, redact};
 
 /// The program that is traced.
 #[derive(Clone, Debug)]
-pub struct Program {
+pub struct TracedProgram {
     /// The version of the program.
     pub version: String,
     /// All arguments, including the program name.
@@ -26,14 +26,14 @@ pub struct Program {
 /// The open traces of one process.
 #[derive(Debug)]
 pub(crate) struct Traces {
-    pub(crate) program: Program,
+    pub(crate) program: TracedProgram,
     pub(crate) sid: Sid,
     pub(crate) parent_name: Option<String>,
-    normal: Destination,
-    perf: Destination,
-    event: Destination,
-    basic: Destination,
-    pub(crate) performance: Destination,
+    normal: TraceDestination,
+    perf: TraceDestination,
+    event: TraceDestination,
+    basic: TraceDestination,
+    pub(crate) performance: TraceDestination,
     chrome: Option<Chrome>,
     event_nesting: usize,
     threads: AtomicUsize,
@@ -44,16 +44,16 @@ pub(crate) struct Traces {
 
 impl Traces {
     /// Opens the traces in `settings`. Failures of destinations are returned as warnings.
-    pub(crate) fn open(settings: &Settings, program: Program) -> (Self, Vec<Warning>) {
+    pub(crate) fn open(settings: &Settings, program: TracedProgram) -> (Self, Vec<TraceWarning>) {
         let mut warnings = Vec::new();
         let sid = Sid::new(settings.parent_sid.as_ref());
-        let mut open = |target| Destination::open(target, settings, sid.own(), &mut warnings);
+        let mut open = |target| TraceDestination::open(target, settings, sid.own(), &mut warnings);
         let (normal, perf) = (open(&settings.normal), open(&settings.perf));
         let (event, performance) = (open(&settings.event), open(&settings.performance));
         let basic = open(&settings.basic);
         let chrome = settings.chrome.as_ref().and_then(|path| {
             let failed = |error: std::io::Error| {
-                warnings.push(Warning::NotCreated {
+                warnings.push(TraceWarning::NotCreated {
                     path: path.display().to_string(),
                     reason: error.to_string(),
                 });
@@ -106,7 +106,7 @@ impl Traces {
             return;
         }
         let place = place(file);
-        let record = Record {
+        let record = TraceRecord {
             event,
             file: &place,
             line,

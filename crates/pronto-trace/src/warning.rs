@@ -5,7 +5,7 @@ use std::fmt;
 /// The reason for which a trace is not written. [`Display`](fmt::Display) formats Git's message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Warning {
+pub enum TraceWarning {
     /// The value of a `GIT_TRACE2` variable is not a valid destination.
     UnknownValue {
         /// The name of the environment variable.
@@ -38,16 +38,16 @@ pub enum Warning {
     },
 }
 
-impl fmt::Display for Warning {
+impl fmt::Display for TraceWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Warning::UnknownValue { variable, value } => {
+            TraceWarning::UnknownValue { variable, value } => {
                 write!(f, "trace2: unknown value for '{variable}': '{value}'")
             }
-            Warning::UnknownTraceValue { variable, value } => {
+            TraceWarning::UnknownTraceValue { variable, value } => {
                 write!(f, "unknown trace value for '{variable}': {value}")
             }
-            Warning::NotOpened {
+            TraceWarning::NotOpened {
                 variable,
                 value,
                 reason,
@@ -55,7 +55,7 @@ impl fmt::Display for Warning {
                 f,
                 "trace2: could not open '{value}' for '{variable}' tracing: {reason}"
             ),
-            Warning::NotCreated { path, reason } => {
+            TraceWarning::NotCreated { path, reason } => {
                 write!(f, "could not open trace '{path}': {reason}")
             }
         }

@@ -16,24 +16,24 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 
 use bstr::{BStr, BString};
-use pronto_io::untrusted::{self, Links};
+use pronto_io::untrusted::{self, SymlinkPolicy};
 use pronto_io::watch::Watch;
 use pronto_odb::Quarantine;
 use pronto_pack::bundle::BadHeader;
-pub use pronto_pack::bundle::{Header, Prerequisite, Reference, Version};
+pub use pronto_pack::bundle::{BundleHeader, BundleRef, BundleVersion, Prerequisite};
 use pronto_pack::indexer::Inspect;
 
 use crate::environment::Environment;
-use crate::remote::{FROM_BUNDLE, Stream, from_store, receive_stream};
+use crate::remote::{FROM_BUNDLE, ReceivedFile, from_store, receive_stream};
 pub use crate::remote::{Fitness, failure_lines, require, verify};
 use crate::{Error, ErrorKind, Repository, Result};
 
-pub use create::{CreateOptions, Created, create};
+pub use create::{CreateOptions, PreparedBundle, create};
 pub use revisions::parse_revisions;
 
 /// A bundle whose header has been read.
 pub struct Bundle {
-    header: Header,
+    header: BundleHeader,
     source: Box<dyn BufRead + Send>,
 }
 
@@ -45,7 +45,7 @@ impl Bundle {
     /// cannot be read or its header is malformed.
     pub fn open(name: &BStr, environment: &Environment) -> Result<Self> {
         let path = environment.absolute(crate::path::borrow(name));
-        let file: File = untrusted::open(&path, Links::Follow).map_err(|error| {
+        let file: File = untrusted::open(&path, SymlinkPolicy::Follow).map_err(|error| {
             let kind = match error.kind() {
                 io::ErrorKind::NotFound => ErrorKind::InvalidInput,
                 _ => ErrorKind::Io,
@@ -61,7 +61,7 @@ impl Bundle {
     /// # Errors
     /// Fails with [`ErrorKind::InvalidInput`] if the header is malformed.
     pub fn read(mut source: Box<dyn BufRead + Send>, name: &BStr) -> Result<Self> {
-        let header = Header::read(&mut *source).map_err(|bad| {
+        let header = BundleHeader::read(&mut *source).map_err(|bad| {
             let message = match bad {
                 BadHeader::Signature => {
                     format!("'{name}' does not look like a v2 or v3 bundle file")
@@ -74,7 +74,7 @@ impl Bundle {
     }
 
     /// Returns the header.
-    pub fn header(&self) -> &Header {
+    pub fn header(&self) -> &BundleHeader {
         &self.header
     }
 }
@@ -98,7 +98,7 @@ pub fn unbundle(repository: &Repository, bundle: &mut Bundle, watch: &Watch<'_>)
 /// The same as for [`unbundle`].
 pub(crate) fn land(
     repository: &Repository,
-    header: &Header,
+    header: &BundleHeader,
     pack: &mut dyn Read,
     inspect: Option<&dyn Inspect>,
     watch: &Watch<'_>,
@@ -110,7 +110,7 @@ pub(crate) fn land(
     }
     let store = repository.objects()?;
     let quarantine = Quarantine::begin(store).map_err(from_store)?;
-    let stream = Stream {
+    let stream = ReceivedFile {
         directory: &quarantine.pack_directory(),
         promisor: header.filter.as_ref().map(|_| FROM_BUNDLE.to_vec()),
         inspect,
@@ -122,9 +122,9 @@ pub(crate) fn land(
 
 /// Returns the refs of a bundle that have one of `names`; all refs if `names` is empty.
 pub fn selected<'a>(
-    header: &'a Header,
+    header: &'a BundleHeader,
     names: &'a [BString],
-) -> impl Iterator<Item = &'a Reference> {
-    let is_meant = |found: &&Reference| names.is_empty() || names.contains(&found.name);
+) -> impl Iterator<Item = &'a BundleRef> {
+    let is_meant = |found: &&BundleRef| names.is_empty() || names.contains(&found.name);
     header.references.iter().filter(is_meant)
 }

@@ -1,7 +1,7 @@
 //! Bundle URIs: a clone or a fetch downloads bundles before it requests the remaining objects from
 //! the server.
 //!
-//! A bundle URI is the URL of a bundle or of a bundle list ([`List`]), whose entries can be lists
+//! A bundle URI is the URL of a bundle or of a bundle list ([`BundleList`]), whose entries can be lists
 //! again. [`fetch`] and [`fetch_list`] store the objects of each bundle whose prerequisites exist,
 //! and write its refs as `refs/bundles/…`, which the negotiation sends as haves. A bundle that
 //! cannot be used is reported to the progress of the [`Watch`]; its objects are then fetched from
@@ -25,13 +25,13 @@ mod tokens;
 use bstr::{BStr, BString};
 use pronto_hash::ObjectId;
 use pronto_io::watch::Watch;
-use pronto_pack::bundle::Header;
-use pronto_wire::url::{Origin, Url};
+use pronto_pack::bundle::BundleHeader;
+use pronto_wire::url::{Url, UrlOrigin};
 
 use crate::support::{self, Operation};
 use crate::{Repository, Result};
-pub use list::{BadList, Entry, Heuristic, List, Mode};
-use spool::{Section, Spool};
+pub use list::{BadList, BundleList, Entry, Heuristic, Mode};
+use spool::{DownloadSpool, SpoolRange};
 
 /// The limit for the nesting of lists, as in Git.
 const MOST_NESTED: u32 = 4;
@@ -72,8 +72,8 @@ pub fn fetch(repository: &Repository, uri: &BStr, watch: &Watch<'_>) -> Result<O
         return Ok(outcome);
     }
     let _region = pronto_io::region!("bundle-uri", "fetch");
-    let mut taking = Taking::new(repository, watch);
-    let root = Named {
+    let mut taking = BundleImport::new(repository, watch);
+    let root = NamedAddress {
         id: "<root>".into(),
         uri,
     };
@@ -94,13 +94,13 @@ pub fn fetch(repository: &Repository, uri: &BStr, watch: &Watch<'_>) -> Result<O
 /// The same as for [`fetch`].
 pub fn fetch_list(
     repository: &Repository,
-    list: &List,
+    list: &BundleList,
     url: &BStr,
     watch: &Watch<'_>,
 ) -> Result<bool> {
     support::require(Operation::Connect, repository)?;
     let _region = pronto_io::region!("bundle-uri", "fetch_list");
-    let mut taking = Taking::new(repository, watch);
+    let mut taking = BundleImport::new(repository, watch);
     let from = Provenance::of_server(url);
     taking.warn_about_tokens(list);
     if list.heuristic == Some(Heuristic::CreationToken) {
@@ -119,7 +119,7 @@ struct Provenance {
     is_trusted: bool,
     /// The only origin that receives the user's headers and credentials of `~/.netrc`. `None` if
     /// the user named no HTTP URL.
-    origin: Option<Origin>,
+    origin: Option<UrlOrigin>,
 }
 
 impl Provenance {
@@ -149,14 +149,14 @@ impl Provenance {
     }
 }
 
-fn origin(uri: &BStr) -> Option<Origin> {
+fn origin(uri: &BStr) -> Option<UrlOrigin> {
     let url = address::is_web(uri).then(|| Url::parse(uri))?;
     url.ok().map(|url| url.origin().clone())
 }
 
 /// A URL with its id in a list.
 #[derive(Clone, Copy, Debug)]
-struct Named<'l> {
+struct NamedAddress<'l> {
     id: &'l BStr,
     uri: &'l BStr,
 }
@@ -165,21 +165,21 @@ struct Named<'l> {
 struct Downloaded {
     id: BString,
     /// `None` when the bundle was landed or found to be unusable.
-    waiting: Option<Waiting>,
+    waiting: Option<PendingBundle>,
 }
 
 /// A bundle that is not landed yet.
-struct Waiting {
-    header: Header,
+struct PendingBundle {
+    header: BundleHeader,
     /// The position of its pack in the spool.
-    pack: Section,
+    pack: SpoolRange,
     /// A prerequisite of the bundle that the repository lacked at the last attempt.
     lacking: Option<ObjectId>,
 }
 
 /// The result of landing a bundle, that is, storing its objects and its refs in the repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Landing {
+enum BundleResult {
     /// The repository lacks prerequisites of the bundle. Another bundle may contain them.
     Waiting,
     /// The repository has the objects.
@@ -190,7 +190,7 @@ enum Landing {
 
 /// The result of downloading one URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Taken {
+enum AddressResult {
     /// A bundle, which is now the last one of the downloaded bundles.
     Bundle,
     /// A list, whose bundles were downloaded as far as possible.
@@ -199,17 +199,17 @@ enum Taken {
     Nothing,
 }
 
-impl Taken {
+impl AddressResult {
     fn is_taken(self) -> bool {
-        self != Taken::Nothing
+        self != AddressResult::Nothing
     }
 }
 
 /// The state of fetching bundles into a repository.
-struct Taking<'a> {
+struct BundleImport<'a> {
     repository: &'a Repository,
     watch: &'a Watch<'a>,
-    spool: Spool,
+    spool: DownloadSpool,
     bundles: Vec<Downloaded>,
     files_left: usize,
     header_bytes_left: u64,
@@ -217,12 +217,12 @@ struct Taking<'a> {
     has_heuristic: bool,
 }
 
-impl<'a> Taking<'a> {
+impl<'a> BundleImport<'a> {
     fn new(repository: &'a Repository, watch: &'a Watch<'a>) -> Self {
-        Taking {
+        BundleImport {
             repository,
             watch,
-            spool: Spool::new(repository.objects_dir().join("pack")),
+            spool: DownloadSpool::new(repository.objects_dir().join("pack")),
             bundles: Vec::new(),
             files_left: MOST_FILES,
             header_bytes_left: MOST_HEADER_BYTES,
@@ -239,10 +239,15 @@ impl<'a> Taking<'a> {
     }
 
     /// Downloads the bundle at the URL of `named`, or the bundles of the list at that URL.
-    fn take(&mut self, named: Named<'_>, from: &Provenance, depth: u32) -> Result<Taken> {
+    fn take(
+        &mut self,
+        named: NamedAddress<'_>,
+        from: &Provenance,
+        depth: u32,
+    ) -> Result<AddressResult> {
         let uri = named.uri;
         let Some(left) = self.files_left.checked_sub(1) else {
-            return Ok(Taken::Nothing);
+            return Ok(AddressResult::Nothing);
         };
         self.files_left = left;
         if left == 0 {
@@ -252,11 +257,11 @@ impl<'a> Taking<'a> {
             self.warn(&format!(
                 "exceeded bundle URI recursion limit ({MOST_NESTED})"
             ));
-            return Ok(Taken::Nothing);
+            return Ok(AddressResult::Nothing);
         }
         let Some(section) = self.download(uri, from)? else {
             self.warn(&format!("failed to download bundle from URI '{uri}'"));
-            return Ok(Taken::Nothing);
+            return Ok(AddressResult::Nothing);
         };
         match self.read_header(section, uri) {
             Ok(None) => {}
@@ -265,12 +270,12 @@ impl<'a> Taking<'a> {
                     id: named.id.to_owned(),
                     waiting: Some(waiting),
                 });
-                return Ok(Taken::Bundle);
+                return Ok(AddressResult::Bundle);
             }
             Err(error) => {
                 self.report(error.message());
                 self.spool.truncate(section);
-                return Ok(Taken::Nothing);
+                return Ok(AddressResult::Nothing);
             }
         }
         let list = self.read_list(section, uri);
@@ -278,16 +283,16 @@ impl<'a> Taking<'a> {
         if let Some(list) = list
             && self.take_nested(&list, &from.of_list(uri), depth)?
         {
-            return Ok(Taken::List);
+            return Ok(AddressResult::List);
         }
         self.warn(&format!(
             "file at URI '{uri}' is not a bundle or bundle list"
         ));
-        Ok(Taken::Nothing)
+        Ok(AddressResult::Nothing)
     }
 
     /// Fetches the bundles of a downloaded list. Returns whether that succeeded.
-    fn take_nested(&mut self, list: &List, from: &Provenance, depth: u32) -> Result<bool> {
+    fn take_nested(&mut self, list: &BundleList, from: &Provenance, depth: u32) -> Result<bool> {
         self.warn_about_tokens(list);
         if list.heuristic == Some(Heuristic::CreationToken) {
             self.has_heuristic = true;
@@ -298,7 +303,7 @@ impl<'a> Taking<'a> {
     }
 
     /// Downloads the bundles of `list`: all of them, or any one (`bundle.mode`).
-    fn take_list(&mut self, list: &List, from: &Provenance, depth: u32) -> Result<()> {
+    fn take_list(&mut self, list: &BundleList, from: &Provenance, depth: u32) -> Result<()> {
         for named in list.in_order().into_iter().filter_map(Entry::named) {
             let is_taken = self.take(named, from, depth + 1)?.is_taken();
             if is_taken && list.mode == Some(Mode::Any) {
@@ -309,7 +314,7 @@ impl<'a> Taking<'a> {
     }
 
     /// Warns of creation tokens that are not numbers.
-    fn warn_about_tokens(&self, list: &List) {
+    fn warn_about_tokens(&self, list: &BundleList) {
         for value in &list.bad_tokens {
             self.warn(&format!(
                 "could not parse bundle list key creationToken with value '{value}'"
@@ -319,8 +324,8 @@ impl<'a> Taking<'a> {
 }
 
 impl Entry {
-    fn named(&self) -> Option<Named<'_>> {
-        self.uri.as_ref().map(|uri| Named {
+    fn named(&self) -> Option<NamedAddress<'_>> {
+        self.uri.as_ref().map(|uri| NamedAddress {
             id: self.id.as_ref(),
             uri: uri.as_ref(),
         })

@@ -31,7 +31,7 @@ pub(crate) fn enter(path: &Path, environment: &Environment) -> Result<Repository
         let file = crate::path::borrow(&candidate);
         let real = std::fs::canonicalize(&found);
         let git_dir = real.as_deref().unwrap_or(&found);
-        let parts = safety::Found {
+        let parts = safety::DiscoveredPaths {
             git_file: file.is_file().then_some(file),
             work_tree: None,
             git_dir,

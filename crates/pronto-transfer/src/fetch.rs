@@ -24,22 +24,23 @@ use bstr::{BString, ByteSlice};
 use pronto_hash::ObjectId;
 use pronto_io::watch::Watch;
 use pronto_wire::advertisement::{LsRefs, RemoteRef};
-use pronto_wire::client::Client;
+use pronto_wire::client::FetchClient;
 use pronto_wire::fetch::Deepen;
 
 use crate::config::Config;
-use crate::refs::Broken;
+use crate::refs::BrokenRef;
 use crate::remote::connection::{self, Settings, from_wire};
 use crate::remote::{
-    INFINITE_DEPTH, Offer, OfferOptions, Refspec, Remote, Tags, register_promisor, shallow,
+    INFINITE_DEPTH, NegotiationTips, OfferOptions, Refspec, Remote, Tags, register_promisor,
+    shallow,
 };
 use crate::support::{self, Operation};
 use crate::{Error, ErrorKind, Repository, Result, path};
 pub use download::ReceivedPack;
 pub use map::pretty;
-use map::{Mapped, Mapping};
-pub use outcome::{Failure, Flag, Note, Outcome, Summary, Update, Warning};
-pub use pack::{Packed, Rules, Selection, Sought, Tip, fetch_pack};
+use map::{FetchedRef, Mapping};
+pub use outcome::{FetchFailure, FetchWarning, Flag, Outcome, Update, UpdateNote, UpdateSummary};
+pub use pack::{FetchRules, FetchSelection, FetchedPack, Sought, Tip, fetch_pack};
 
 /// Options of a fetch. The default is `git fetch` without options.
 #[derive(Clone, Debug)]
@@ -102,11 +103,11 @@ pub struct Options {
     /// Create a `.keep` file for the pack, which the caller removes when refs point to the objects.
     pub lock_packs: bool,
     /// The rules of `git fetch-pack` for received packs, instead of those of `git fetch`.
-    pub rules: Option<Rules>,
+    pub rules: Option<FetchRules>,
     /// Accept a thin pack, with deltas against local objects (`--thin`).
     pub thin_pack: bool,
     /// Report unchanged refs, too (`--verbose`).
-    pub tell_unchanged: bool,
+    pub report_unchanged: bool,
     /// Check whether updates are fast-forwards (`--show-forced-updates`). Unset,
     /// `fetch.showForcedUpdates` decides.
     pub show_forced_updates: Option<bool>,
@@ -158,7 +159,7 @@ impl Default for Options {
             lock_packs: false,
             rules: None,
             thin_pack: true,
-            tell_unchanged: false,
+            report_unchanged: false,
             show_forced_updates: None,
             action: "fetch".into(),
         }
@@ -166,7 +167,7 @@ impl Default for Options {
 }
 
 /// State that the steps of a fetch share.
-struct Work<'a> {
+struct FetchRun<'a> {
     repository: &'a Repository,
     remote: &'a Remote,
     options: &'a Options,
@@ -179,7 +180,7 @@ struct Work<'a> {
     /// The branches that worktrees have checked out, with the paths of the worktrees.
     checked_out: Vec<(BString, PathBuf)>,
     /// The commits to send as haves in the negotiation.
-    offer: Offer,
+    offer: NegotiationTips,
     /// The local shallow commits.
     cut: BTreeSet<ObjectId>,
     /// The source URL, as shown in `FETCH_HEAD` and in tables.
@@ -223,7 +224,7 @@ pub fn fetch(
     if let Some(filter) = &options.filter {
         register_promisor(repository, remote, filter.as_bstr())?;
     }
-    let mut work = Work::prepare(repository, remote, options, watch)?;
+    let mut work = FetchRun::prepare(repository, remote, options, watch)?;
     if !options.append && options.write_fetch_head && !options.dry_run {
         truncate(repository)?;
     }
@@ -239,7 +240,7 @@ pub fn fetch(
     if !options.update_head {
         work.check_checked_out(&mapping.entries)?;
     }
-    outcome.name_width = mapping.name_width(options.tell_unchanged);
+    outcome.name_width = mapping.name_width(options.report_unchanged);
     let mut all = mapping.entries;
     let mut fetched = work.finish(&mut client, &refs, &mut all, &mut outcome)?;
     if work.tags == Tags::Follow && mapping.follows_tags {
@@ -290,7 +291,7 @@ pub fn truncate(repository: &Repository) -> Result<()> {
     head_file::truncate(repository)
 }
 
-impl<'a> Work<'a> {
+impl<'a> FetchRun<'a> {
     fn prepare(
         repository: &'a Repository,
         remote: &'a Remote,
@@ -315,12 +316,12 @@ impl<'a> Work<'a> {
                         symbolic.insert(found.name.to_owned());
                     }
                 }
-                Err(Broken::Dangling(name)) => _ = symbolic.insert(name.to_owned()),
-                Err(Broken::Contents(_)) => {}
+                Err(BrokenRef::Dangling(name)) => _ = symbolic.insert(name.to_owned()),
+                Err(BrokenRef::Contents(_)) => {}
             }
             Ok(ControlFlow::Continue(()))
         })?;
-        Ok(Work {
+        Ok(FetchRun {
             repository,
             remote,
             options,
@@ -336,7 +337,7 @@ impl<'a> Work<'a> {
         })
     }
 
-    fn connect(&self) -> Result<Client> {
+    fn connect(&self) -> Result<FetchClient> {
         let config = self.repository.config();
         let settings = self.options.settings.for_remote(self.remote, config)?;
         let client = connection::connect(
@@ -362,7 +363,7 @@ impl<'a> Work<'a> {
     }
 
     /// Returns the relevant refs of the remote.
-    fn refs(&self, client: &mut Option<Client>) -> Result<Vec<RemoteRef>> {
+    fn refs(&self, client: &mut Option<FetchClient>) -> Result<Vec<RemoteRef>> {
         let Some(client) = client else {
             return Ok(Vec::new());
         };
@@ -404,9 +405,9 @@ impl<'a> Work<'a> {
     /// Removes stale refs, fetches new objects, and updates refs.
     fn finish(
         &self,
-        client: &mut Option<Client>,
+        client: &mut Option<FetchClient>,
         refs: &[RemoteRef],
-        all: &mut [Mapped],
+        all: &mut [FetchedRef],
         outcome: &mut Outcome,
     ) -> Result<download::Fetched> {
         prune::prune(self, all, outcome)?;
@@ -417,7 +418,7 @@ impl<'a> Work<'a> {
     }
 
     /// Rejects a fetch into a branch that a worktree has checked out.
-    fn check_checked_out(&self, entries: &[Mapped]) -> Result<()> {
+    fn check_checked_out(&self, entries: &[FetchedRef]) -> Result<()> {
         let locals = entries.iter().filter_map(|entry| entry.local.as_ref());
         for local in locals {
             let mut places = self.checked_out.iter();

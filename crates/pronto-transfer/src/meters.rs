@@ -6,20 +6,20 @@ use pronto_io::progress::Meter;
 
 /// The meters of one operation.
 #[derive(Debug, Default)]
-pub(crate) struct Meters(Mutex<Vec<Shown>>);
+pub(crate) struct OperationMeters(Mutex<Vec<ShownMeter>>);
 
 #[derive(Debug)]
-struct Shown {
+struct ShownMeter {
     meter: Meter,
-    is_told: bool,
+    is_reported: bool,
 }
 
-impl Meters {
+impl OperationMeters {
     /// Adds `meter` to the shown meters.
     pub(crate) fn add(&self, meter: &Meter) {
-        self.locked().push(Shown {
+        self.locked().push(ShownMeter {
             meter: meter.clone(),
-            is_told: false,
+            is_reported: false,
         });
     }
 
@@ -31,7 +31,7 @@ impl Meters {
         for (number, shown) in meters.iter_mut().enumerate() {
             let meter = &shown.meter;
             let is_over = meter.is_finished() || is_end;
-            if shown.is_told || !is_over && number + 1 < count {
+            if shown.is_reported || !is_over && number + 1 < count {
                 continue;
             }
             let done = meter.done();
@@ -44,12 +44,12 @@ impl Meters {
                 }
                 None => text.push_str(&format!("{title}: {done}{end}")),
             }
-            shown.is_told = is_over;
+            shown.is_reported = is_over;
         }
         text
     }
 
-    fn locked(&self) -> MutexGuard<'_, Vec<Shown>> {
+    fn locked(&self) -> MutexGuard<'_, Vec<ShownMeter>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

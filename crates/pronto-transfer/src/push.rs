@@ -26,12 +26,12 @@ use crate::support::{self, Operation};
 use crate::{ErrorKind, Repository, Result, hooks};
 
 pub use certificate::Signed;
-pub use defaults::{Defaults, default_specs, expand_spec};
-pub use destination::Destination;
+pub use defaults::{DefaultRefspecs, default_specs, expand_spec};
+pub use destination::PushRemote;
 pub use lease::{Lease, Leases};
 pub use matching::names_one_ref;
 pub use preview::{Preview, preview};
-pub use pronto_wire::push::Rewritten;
+pub use pronto_wire::push::RewrittenRef;
 pub use refspec::PushSpec;
 
 use matching::{Matching, Mode};
@@ -120,7 +120,7 @@ impl Options {
 
 /// A local ref or object that is pushed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Peer {
+pub struct LocalRef {
     /// The name of the ref, or the given revision.
     pub name: BString,
     /// The object id; null for a deletion.
@@ -129,7 +129,7 @@ pub struct Peer {
 
 /// The result of one ref update, as decided locally or as the remote reported it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Status {
+pub enum PushStatus {
     /// The ref is not updated.
     #[default]
     None,
@@ -161,23 +161,23 @@ pub enum Status {
     AtomicPushFailed,
 }
 
-impl Status {
+impl PushStatus {
     /// Returns the number of the status in Git's messages.
     pub fn number(self) -> u8 {
         match self {
-            Status::None => 0,
-            Status::Ok => 1,
-            Status::RejectNonFastForward => 2,
-            Status::RejectAlreadyExists => 3,
-            Status::RejectNoDelete => 4,
-            Status::RejectFetchFirst => 5,
-            Status::RejectNeedsForce => 6,
-            Status::RejectStale => 7,
-            Status::RejectRemoteUpdated => 9,
-            Status::UpToDate => 10,
-            Status::RemoteReject => 11,
-            Status::ExpectingReport => 12,
-            Status::AtomicPushFailed => 13,
+            PushStatus::None => 0,
+            PushStatus::Ok => 1,
+            PushStatus::RejectNonFastForward => 2,
+            PushStatus::RejectAlreadyExists => 3,
+            PushStatus::RejectNoDelete => 4,
+            PushStatus::RejectFetchFirst => 5,
+            PushStatus::RejectNeedsForce => 6,
+            PushStatus::RejectStale => 7,
+            PushStatus::RejectRemoteUpdated => 9,
+            PushStatus::UpToDate => 10,
+            PushStatus::RemoteReject => 11,
+            PushStatus::ExpectingReport => 12,
+            PushStatus::AtomicPushFailed => 13,
         }
     }
 
@@ -185,19 +185,22 @@ impl Status {
     fn is_rejection(self) -> bool {
         matches!(
             self,
-            Status::RejectNonFastForward
-                | Status::RejectAlreadyExists
-                | Status::RejectNoDelete
-                | Status::RejectFetchFirst
-                | Status::RejectNeedsForce
-                | Status::RejectStale
-                | Status::RejectRemoteUpdated
+            PushStatus::RejectNonFastForward
+                | PushStatus::RejectAlreadyExists
+                | PushStatus::RejectNoDelete
+                | PushStatus::RejectFetchFirst
+                | PushStatus::RejectNeedsForce
+                | PushStatus::RejectStale
+                | PushStatus::RejectRemoteUpdated
         )
     }
 
     /// Whether the status is not a failure.
     fn is_fine(self) -> bool {
-        matches!(self, Status::None | Status::Ok | Status::UpToDate)
+        matches!(
+            self,
+            PushStatus::None | PushStatus::Ok | PushStatus::UpToDate
+        )
     }
 }
 
@@ -211,9 +214,9 @@ pub struct PushedRef {
     /// The new value; null if the ref is deleted.
     pub new: ObjectId,
     /// The local ref or object that is pushed to the remote ref.
-    pub peer: Option<Peer>,
+    pub peer: Option<LocalRef>,
     /// The result of the update.
-    pub status: Status,
+    pub status: PushStatus,
     /// Whether the update is allowed only by `force`.
     pub forced_update: bool,
     /// Whether the ref is deleted.
@@ -221,10 +224,10 @@ pub struct PushedRef {
     /// The message of the remote about the update.
     pub remark: Option<String>,
     /// The changes that the remote made instead of the requested one (hook `proc-receive`).
-    pub rewrites: Vec<Rewritten>,
+    pub rewrites: Vec<RewrittenRef>,
     /// Whether the refspec or `force` allows updates that are not fast-forwards.
     force: bool,
-    lease: Option<lease::Held>,
+    lease: Option<lease::RefLease>,
 }
 
 impl PushedRef {
@@ -234,7 +237,7 @@ impl PushedRef {
             new: old.kind().null(),
             old,
             peer: None,
-            status: Status::None,
+            status: PushStatus::None,
             forced_update: false,
             deletes: false,
             remark: None,
@@ -252,7 +255,7 @@ impl PushedRef {
 
 /// An upstream to configure after a push (`--set-upstream`).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Upstream {
+pub struct UpstreamToSet {
     /// The name of the local branch, without `refs/heads/`.
     pub branch: BString,
     /// The full name of the remote branch.
@@ -261,7 +264,7 @@ pub struct Upstream {
 
 /// The decision of the caller of [`push_after`] about the updates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum PushStep {
     /// Send the updates.
     Send,
     /// Do not change the remote.
@@ -279,7 +282,7 @@ pub struct Outcome {
     /// Whether refs were matched, so that their results can be shown.
     pub decided: bool,
     /// The upstreams to configure, if `set_upstream` was requested.
-    pub upstreams: Vec<Upstream>,
+    pub upstreams: Vec<UpstreamToSet>,
     /// The error because of which common commits could not be negotiated ([`Options::negotiate`]).
     pub not_negotiated: Option<crate::Error>,
     /// Whether the push was not signed because the remote does not support signed pushes
@@ -308,7 +311,8 @@ impl Outcome {
 
     /// Whether any ref was updated.
     pub fn has_changes(&self) -> bool {
-        let is_change = |it: &PushedRef| !matches!(it.status, Status::None | Status::UpToDate);
+        let is_change =
+            |it: &PushedRef| !matches!(it.status, PushStatus::None | PushStatus::UpToDate);
         self.refs.iter().any(is_change)
     }
 }
@@ -322,12 +326,12 @@ impl Outcome {
 /// single refs are part of the outcome.
 pub fn push(
     repository: &Repository,
-    destination: &Destination,
+    destination: &PushRemote,
     url: &BStr,
     options: &Options,
     watch: &Watch<'_>,
 ) -> Result<Outcome> {
-    let mut send = |_: &[ObjectId]| Ok(Next::Send);
+    let mut send = |_: &[ObjectId]| Ok(PushStep::Send);
     push_after(repository, destination, url, options, &mut send, watch)
 }
 
@@ -339,10 +343,10 @@ pub fn push(
 /// The same as for [`push`], and the errors of `prepare`.
 pub fn push_after(
     repository: &Repository,
-    destination: &Destination,
+    destination: &PushRemote,
     url: &BStr,
     options: &Options,
-    prepare: &mut dyn FnMut(&[ObjectId]) -> Result<Next>,
+    prepare: &mut dyn FnMut(&[ObjectId]) -> Result<PushStep>,
     watch: &Watch<'_>,
 ) -> Result<Outcome> {
     support::require(Operation::Push, repository)?;
@@ -372,7 +376,7 @@ pub fn push_after(
         close(pusher)?;
         return Ok(outcome);
     }
-    let sending = send::Sending {
+    let sending = send::PushInProgress {
         repository,
         destination,
         url,
@@ -381,12 +385,12 @@ pub fn push_after(
     };
     let news = outcome.refs.iter().map(|pushed| pushed.new);
     let news: Vec<ObjectId> = news.filter(|id| !id.is_null()).collect();
-    let mut next = Next::Send;
+    let mut next = PushStep::Send;
     let sent = prepare(&news).and_then(|chosen| {
         next = chosen;
         match next {
-            Next::Send => send_refs(sending, &mut pusher, &mut outcome),
-            Next::Keep => Ok(true),
+            PushStep::Send => send_refs(sending, &mut pusher, &mut outcome),
+            PushStep::Keep => Ok(true),
         }
     });
     match sent {
@@ -400,7 +404,7 @@ pub fn push_after(
     if options.set_upstream {
         outcome.upstreams = tracking::upstreams(repository, &outcome.refs);
     }
-    if !options.dry_run && next == Next::Send {
+    if !options.dry_run && next == PushStep::Send {
         outcome.tracked = tracking::update(repository, destination, &outcome.refs);
     }
     Ok(outcome)
@@ -409,7 +413,7 @@ pub fn push_after(
 /// Sends the updates of `outcome`, after a negotiation if the options request that. Returns false
 /// if the push failed apart from single refs.
 fn send_refs(
-    sending: send::Sending<'_>,
+    sending: send::PushInProgress<'_>,
     pusher: &mut Pusher,
     outcome: &mut Outcome,
 ) -> Result<bool> {
@@ -445,7 +449,7 @@ fn close(pusher: Pusher) -> Result<bool> {
 
 fn connect(
     repository: &Repository,
-    destination: &Destination,
+    destination: &PushRemote,
     url: &BStr,
     options: &Options,
     watch: &Watch<'_>,
@@ -463,7 +467,7 @@ fn connect(
 /// Runs the hook `pre-push`. Returns whether the hook accepted the push.
 fn run_pre_push(
     repository: &Repository,
-    destination: &Destination,
+    destination: &PushRemote,
     url: &BStr,
     refs: &[PushedRef],
 ) -> Result<bool> {
@@ -472,10 +476,10 @@ fn run_pre_push(
         let Some(peer) = &pushed.peer else { continue };
         let is_pointless = matches!(
             pushed.status,
-            Status::RejectNonFastForward
-                | Status::RejectStale
-                | Status::RejectRemoteUpdated
-                | Status::UpToDate
+            PushStatus::RejectNonFastForward
+                | PushStatus::RejectStale
+                | PushStatus::RejectRemoteUpdated
+                | PushStatus::UpToDate
         );
         if is_pointless {
             continue;
@@ -486,14 +490,14 @@ fn run_pre_push(
         input.extend_from_slice(format!(" {}\n", pushed.old).as_bytes());
     }
     let name = crate::path::borrow(destination.name.as_bstr());
-    let call = hooks::Call {
+    let call = hooks::HookCall {
         arguments: vec![name.as_os_str(), crate::path::borrow(url).as_os_str()],
         input,
         // If several hooks may run at once, Git collects the output of each hook, even of a single
         // one, and prints it on standard error.
         keeps_output: hooks::jobs(repository, "pre-push")? <= 1,
         needs_no_worktree: true,
-        ..hooks::Call::default()
+        ..hooks::HookCall::default()
     };
     let code = hooks::run(repository, "pre-push", &call)?;
     Ok(code.is_none_or(|code| code == 0))

@@ -18,9 +18,9 @@ mod connected;
 mod deploy;
 mod execute;
 mod hook;
-mod landing;
 mod messages;
 mod proc_receive;
+mod push_destination;
 mod report;
 mod settings;
 mod shallow;
@@ -35,33 +35,35 @@ use std::time::{Duration, SystemTime};
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
-use pronto_io::budget::Budget;
+use pronto_io::budget::RequestBudget;
 use pronto_io::interrupt::Interrupt;
 use pronto_io::watch::Watch;
 use pronto_odb::Quarantine;
-use pronto_wire::advertisement::Version;
+use pronto_wire::advertisement::ProtocolVersion;
 use pronto_wire::pktline::Packet;
 use pronto_wire::reader::PacketReader;
-use pronto_wire::receive::{Features, Offer, OptionsParser, Request, RequestParser, left_early};
+use pronto_wire::receive::{
+    Features, OptionsParser, Request, RequestParser, ServerFeatures, left_early,
+};
 
 use super::enter::{enter, from_client};
-use crate::shared::{self, Sharing};
+use crate::shared::{self, SharedPermissions};
 use crate::support::{self, Operation};
 use crate::{Environment, Error, ErrorKind, Repository, Result};
 
-use bands::{Bands, Mode};
-use certificate::{Issued, Received};
+use bands::{Mode, ReceiveBands};
+use certificate::{OfferedNonce, ReceivedCertificate};
 use settings::Settings;
 
-pub use bounds::{Bound, Bounds, Growth, Turn, object_bytes};
-pub use landing::{CheckedPush, Landing, Verdict};
+pub use bounds::{Bound, Growth, GrowthTurn, PushBounds, object_bytes};
+pub use push_destination::{CheckedPush, PushDestination, RefVerdict};
 
 /// The options for serving one connection.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
     /// The protocol version that the client requested. Version 2 has no push, and counts as 0.
-    pub version: Version,
+    pub version: ProtocolVersion,
     /// Send the advertisement. False for the second request over HTTP.
     pub advertises: bool,
     /// Receive a request. False for the first request over HTTP (`--http-backend-info-refs`).
@@ -84,14 +86,14 @@ pub struct Options {
     pub pack_limit: Option<PackLimit>,
     /// The quotas of the repository. They are checked again after the objects are received, while
     /// no other push with bounds can change the repository.
-    pub bounds: Bounds,
+    pub bounds: PushBounds,
     /// The time of the advertisement, if it was sent before on the same connection. In that case,
     /// and if [`advertises`](Self::advertises) is set, a push certificate must have the nonce of
     /// that time: `receive.certNonceSlop` is for clients that connect twice.
     pub advertised: Option<SystemTime>,
     /// The memory budget for commands, the certificate and push options, charged before they are
     /// kept.
-    pub budget: Option<Arc<Budget>>,
+    pub budget: Option<Arc<RequestBudget>>,
     /// The name of the repository in nonces (`receive.certNonceSeed`), the same at the
     /// advertisement and at the request. Unset, the path of the repository is used.
     pub service: Option<BString>,
@@ -102,7 +104,7 @@ pub struct Options {
     /// The receiver that records the push, if the repository is only a view of another one. In that
     /// case received objects stay a pack, and operations whose result would be lost with the view
     /// are refused.
-    pub landing: Option<Arc<dyn Landing>>,
+    pub landing: Option<Arc<dyn PushDestination>>,
 }
 
 impl Options {
@@ -110,7 +112,7 @@ impl Options {
     /// `program` updates worktrees.
     pub fn new(program: impl Into<PathBuf>) -> Self {
         Options {
-            version: Version::V0,
+            version: ProtocolVersion::V0,
             advertises: true,
             receives: true,
             quiet: false,
@@ -120,7 +122,7 @@ impl Options {
             fast_forward_only: BTreeMap::new(),
             most_object_bytes: None,
             pack_limit: None,
-            bounds: Bounds::default(),
+            bounds: PushBounds::default(),
             advertised: None,
             budget: None,
             service: None,
@@ -137,7 +139,7 @@ impl Options {
         let (Some(budget), Packet::Data(payload)) = (&self.budget, packet) else {
             return Ok(());
         };
-        let charged = budget.charge((payload.len() + size_of::<Command>()) as u64);
+        let charged = budget.charge((payload.len() + size_of::<RefCommand>()) as u64);
         charged.map_err(crate::exhausted)
     }
 }
@@ -163,7 +165,7 @@ impl PackLimit {
 }
 
 /// The streams of one connection.
-pub struct Streams<'a> {
+pub struct ReceiveStreams<'a> {
     /// The input from the client, which is read in large pieces.
     pub input: &'a mut dyn Read,
     /// The output to the client. The writer need not be buffered.
@@ -173,7 +175,7 @@ pub struct Streams<'a> {
 /// The result of serving one connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use]
-pub struct Served {
+pub struct ReceiveOutcome {
     /// Whether a request was served and automatic maintenance should run (`receive.autogc`).
     pub maintains: bool,
 }
@@ -195,7 +197,8 @@ pub fn find(path: &Path, environment: &Environment) -> Result<Repository> {
 /// # Errors
 /// Fails if a setting has an invalid value, or a file cannot be read.
 pub fn can_serve(repository: &Repository) -> Result<bool> {
-    Ok(can_serve_view(repository)? && shared::configured(repository.config())? == Sharing::Umask)
+    Ok(can_serve_view(repository)?
+        && shared::configured(repository.config())? == SharedPermissions::Umask)
 }
 
 /// Does the same as [`can_serve`] for a repository that is only a view of the one that is pushed to
@@ -236,19 +239,19 @@ fn check_support(repository: &Repository, options: &Options) -> Result<()> {
 pub fn serve(
     repository: &Repository,
     options: &Options,
-    streams: Streams<'_>,
+    streams: ReceiveStreams<'_>,
     watch: &Watch<'_>,
-) -> Result<Served> {
+) -> Result<ReceiveOutcome> {
     let interrupt = watch.interrupt();
     check_support(repository, options)?;
     let mut settings = Settings::of(repository.config())?;
     if options.landing.is_some() {
         settings.limit_to_view();
     }
-    let Streams { input, output } = streams;
-    let issued = Issued::new(repository, options, &settings);
+    let ReceiveStreams { input, output } = streams;
+    let issued = OfferedNonce::new(repository, options, &settings);
     if options.advertises {
-        let nonce = issued.as_ref().map(Issued::nonce);
+        let nonce = issued.as_ref().map(OfferedNonce::nonce);
         let mut words = advertise::features(repository, &settings, nonce);
         if let Some(id) = options.session_id.as_ref().filter(|_| settings.session_id) {
             words.push_str(&format!(" session-id={id}"));
@@ -256,7 +259,7 @@ pub fn serve(
         advertise::advertise(repository, options, &settings, words, output)?;
     }
     if !options.receives {
-        return Ok(Served::default());
+        return Ok(ReceiveOutcome::default());
     }
     let mut packets = PacketReader::new(input);
     let offer = advertise::offer(repository, &settings);
@@ -265,7 +268,7 @@ pub fn serve(
         pronto_io::data!("transfer", "client-sid", id);
     }
     if request.commands.is_empty() {
-        return Ok(Served::default());
+        return Ok(ReceiveOutcome::default());
     }
     let push_options = match request.features.push_options {
         true => read_options(options, &mut packets)?,
@@ -276,9 +279,9 @@ pub fn serve(
         is_quiet: options.quiet || request.features.quiet,
         keep_alive: settings.keep_alive,
     };
-    let bands = Bands::new(repository, output, &mode);
+    let bands = ReceiveBands::new(repository, output, &mode);
     let certificate = request.certificate.clone();
-    let mut push = Push {
+    let mut push = ReceivedPush {
         repository,
         options,
         settings: &settings,
@@ -286,10 +289,10 @@ pub fn serve(
         interrupt,
         features: request.features,
         has_pack: request.has_pack(),
-        commands: request.commands.into_iter().map(Command::of).collect(),
+        commands: request.commands.into_iter().map(RefCommand::of).collect(),
         shallow: request.shallow,
         push_options,
-        certificate: certificate.map(|certificate| Received::new(certificate, issued)),
+        certificate: certificate.map(|certificate| ReceivedCertificate::new(certificate, issued)),
         quarantine: None,
         keep: None,
         pack: None,
@@ -297,13 +300,13 @@ pub fn serve(
         head: None,
     };
     push.run(&mut packets)?;
-    Ok(Served {
+    Ok(ReceiveOutcome {
         maintains: settings.auto_gc,
     })
 }
 
 fn read_request(
-    offer: Offer,
+    offer: ServerFeatures,
     options: &Options,
     packets: &mut PacketReader<&mut dyn Read>,
 ) -> Result<Request> {
@@ -339,7 +342,7 @@ fn read_options(
 
 /// One command of the client, a ref update, with its result.
 #[derive(Clone, Debug)]
-struct Command {
+struct RefCommand {
     old: ObjectId,
     new: ObjectId,
     name: BString,
@@ -349,16 +352,16 @@ struct Command {
     is_skipped: bool,
     /// Whether the ref to delete did not exist.
     did_not_exist: bool,
-    proc_receive: ProcReceive,
+    proc_receive: ProcReceiveState,
     /// The changes that the hook `proc-receive` reported.
-    rewrites: Vec<Rewritten>,
+    rewrites: Vec<ProcReceiveRewrite>,
     /// The shallow commits of the client that the new history needs.
     cuts: Vec<ObjectId>,
 }
 
 /// Whether the hook `proc-receive` executes a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ProcReceive {
+enum ProcReceiveState {
     No,
     Scheduled,
     Reported,
@@ -366,23 +369,23 @@ enum ProcReceive {
 
 /// A change that the hook `proc-receive` made instead of the requested one.
 #[derive(Clone, Debug, Default)]
-struct Rewritten {
+struct ProcReceiveRewrite {
     name: Option<BString>,
     old: Option<ObjectId>,
     new: Option<ObjectId>,
     forced: bool,
 }
 
-impl Command {
-    fn of(command: pronto_wire::receive::Command) -> Self {
-        Command {
+impl RefCommand {
+    fn of(command: pronto_wire::receive::ReceiveCommand) -> Self {
+        RefCommand {
             old: command.old,
             new: command.new,
             name: command.name,
             error: None,
             is_skipped: false,
             did_not_exist: false,
-            proc_receive: ProcReceive::No,
+            proc_receive: ProcReceiveState::No,
             rewrites: Vec::new(),
             cuts: Vec::new(),
         }
@@ -409,19 +412,19 @@ impl Command {
 }
 
 /// One push, after its commands were received.
-struct Push<'a> {
+struct ReceivedPush<'a> {
     repository: &'a Repository,
     options: &'a Options,
     settings: &'a Settings,
-    bands: &'a Bands<'a>,
+    bands: &'a ReceiveBands<'a>,
     interrupt: &'a Interrupt,
     features: Features,
     has_pack: bool,
-    commands: Vec<Command>,
+    commands: Vec<RefCommand>,
     /// The shallow commits of the client.
     shallow: Vec<ObjectId>,
     push_options: Vec<BString>,
-    certificate: Option<Received>,
+    certificate: Option<ReceivedCertificate>,
     quarantine: Option<Quarantine>,
     /// The `.keep` file, which protects the received pack from a repack until refs point to its
     /// objects.
@@ -434,7 +437,7 @@ struct Push<'a> {
     occupied: OnceLock<Vec<checks::Occupied>>,
 }
 
-impl Push<'_> {
+impl ReceivedPush<'_> {
     fn run(&mut self, packets: &mut PacketReader<&mut dyn Read>) -> Result<()> {
         let (stop, stopped) = channel::<()>();
         let bands = self.bands;

@@ -6,7 +6,7 @@ use std::io::Write;
 
 use bstr::BString;
 use pronto_io::watch::Watch;
-use pronto_wire::archive::Answer;
+use pronto_wire::archive::ArchiveEnd;
 
 use crate::config::Config;
 use crate::environment::Environment;
@@ -19,7 +19,7 @@ use crate::{Error, ErrorKind, Result};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 #[non_exhaustive]
-pub enum Ended {
+pub enum RemoteArchiveEnd {
     /// The archive is complete.
     Complete,
     /// The server failed. Contains the reason, as Git prints it, without control characters; empty
@@ -30,7 +30,7 @@ pub enum Ended {
 /// A request for an archive.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub struct Call<'a> {
+pub struct ArchiveRequest<'a> {
     /// The program on the remote side instead of `git-upload-archive` (`--exec`).
     pub program: Option<&'a BString>,
     /// The arguments of `git archive` to send.
@@ -41,10 +41,10 @@ pub struct Call<'a> {
     pub environment: &'a Environment,
 }
 
-impl<'a> Call<'a> {
+impl<'a> ArchiveRequest<'a> {
     /// Creates a request to `git-upload-archive`.
     pub fn new(arguments: &'a [BString], config: &'a Config, environment: &'a Environment) -> Self {
-        Call {
+        ArchiveRequest {
             program: None,
             arguments,
             config,
@@ -62,10 +62,10 @@ impl<'a> Call<'a> {
 /// protocol; and with `ErrorKind::Io` if `output` fails.
 pub fn fetch_archive(
     remote: &Remote,
-    call: &Call<'_>,
+    call: &ArchiveRequest<'_>,
     output: &mut dyn Write,
     watch: &Watch<'_>,
-) -> Result<Ended> {
+) -> Result<RemoteArchiveEnd> {
     let (config, environment) = (call.config, call.environment);
     support::require_settings(Operation::Connect, config, environment)?;
     let url = remote.url()?;
@@ -82,8 +82,8 @@ pub fn fetch_archive(
     // The program of the connection prints all its messages before it ends.
     let closed = client.close();
     Ok(match (answer, closed) {
-        (Answer::Failed(line), _) => Ended::Failed(line),
-        (Answer::Complete, Ok(())) => Ended::Complete,
-        _ => Ended::Failed(String::new()),
+        (ArchiveEnd::Failed(line), _) => RemoteArchiveEnd::Failed(line),
+        (ArchiveEnd::Complete, Ok(())) => RemoteArchiveEnd::Complete,
+        _ => RemoteArchiveEnd::Failed(String::new()),
     })
 }

@@ -33,10 +33,10 @@ use std::sync::Arc;
 
 use bstr::{BString, ByteSlice};
 use pronto_hash::ObjectId;
-use pronto_io::budget::Budget;
+use pronto_io::budget::RequestBudget;
 use pronto_io::interrupt::Interrupt;
 use pronto_io::watch::Watch;
-use pronto_wire::advertisement::Version;
+use pronto_wire::advertisement::ProtocolVersion;
 use pronto_wire::capabilities::AGENT;
 use pronto_wire::pktline::Packet;
 use pronto_wire::reader::PacketReader;
@@ -46,15 +46,15 @@ use crate::support::{self, Operation};
 use crate::{Environment, Error, ErrorKind, Repository, Result};
 use pronto_config::safety;
 
-pub use cache::{ListingCache, ListingKey, PackCache, PackKey};
-use cut::Cut;
+pub use cache::{ListingCache, ListingKey, PackCache, SentPackKey};
+use cut::ShallowCut;
 pub use packed::{BundleSource, PackedBundle, may_have_packed_bundle, packed_bundle};
-pub use pronto_odb::packing::Counts;
+pub use pronto_odb::packing::PackCounts;
 pub use selections::Selections;
 use settings::Settings;
-use shown::View;
+use shown::NamespaceView;
 pub use v2::{MOST_PREFIX_BYTES, MOST_PREFIXES};
-use writer::Lines;
+use writer::UnsentLines;
 
 /// The limit for the size of one request.
 const LARGEST_REQUEST_BYTES: usize = 256 << 20;
@@ -70,7 +70,7 @@ pub const MOST_IDS: usize = 4 << 20;
 #[non_exhaustive]
 pub struct Options {
     /// The protocol version: see
-    pub version: Version,
+    pub version: ProtocolVersion,
     /// Whether the transport is stateless (HTTP, `--stateless-rpc`): [`answer`] reads one request,
     /// and sends no advertisement before it.
     pub is_stateless: bool,
@@ -93,7 +93,7 @@ pub struct Options {
     /// are found in the cache without reading the refs.
     pub view_of: Option<PathBuf>,
     /// The memory budget for the arguments of a request, charged before they are kept.
-    pub budget: Option<Arc<Budget>>,
+    pub budget: Option<Arc<RequestBudget>>,
     /// The source of bundles for clones, unless the configuration of the repository sets bundle
     /// URIs (`uploadpack.advertiseBundleURIs`).
     pub bundles: Option<Arc<dyn BundleSource>>,
@@ -102,7 +102,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Options {
-            version: Version::V0,
+            version: ProtocolVersion::V0,
             is_stateless: false,
             is_daemon: false,
             agent: AGENT.into(),
@@ -118,7 +118,7 @@ impl Default for Options {
 }
 
 /// The streams of the connection.
-pub struct Streams<'a> {
+pub struct UploadStreams<'a> {
     /// The input from the client, which is read in large pieces.
     pub input: &'a mut dyn Read,
     /// The output to the client. The writer need not be buffered.
@@ -128,7 +128,7 @@ pub struct Streams<'a> {
 /// The result of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
-pub enum Ended {
+pub enum ConversationEnd {
     /// All requests were served.
     Served,
     /// The client requested an object that is not allowed, and received an error. The message is
@@ -139,7 +139,7 @@ pub enum Ended {
 }
 
 /// The state of one conversation.
-struct Session<'a> {
+struct UploadSession<'a> {
     repository: &'a Repository,
     /// The repository without grafts, which only affect the negotiation.
     stored: &'a Repository,
@@ -155,14 +155,14 @@ struct Session<'a> {
 }
 
 /// Returns the protocol version that `GIT_PROTOCOL` requests: the highest known version in it.
-pub fn requested_version(variable: Option<&[u8]>) -> Version {
+pub fn requested_version(variable: Option<&[u8]>) -> ProtocolVersion {
     let keys = variable.unwrap_or_default().split_str(":");
     let versions = keys.filter_map(|key| match key {
-        b"version=1" => Some(Version::V1),
-        b"version=2" => Some(Version::V2),
+        b"version=1" => Some(ProtocolVersion::V1),
+        b"version=2" => Some(ProtocolVersion::V2),
         _ => None,
     });
-    versions.max().unwrap_or(Version::V0)
+    versions.max().unwrap_or(ProtocolVersion::V0)
 }
 
 /// Opens the repository that `path` names, like Git's servers: at the path, or with one of the
@@ -173,7 +173,7 @@ pub fn requested_version(variable: Option<&[u8]>) -> Version {
 /// Fails with [`ErrorKind::NotARepository`] if there is no repository, and with
 /// [`ErrorKind::Unsafe`] if it belongs to another user (`safe.directory`).
 pub fn find(path: &Path, environment: &Environment) -> Result<Repository> {
-    Search {
+    PathRules {
         is_strict: false,
         checks_owner: true,
     }
@@ -185,7 +185,7 @@ pub fn find(path: &Path, environment: &Environment) -> Result<Repository> {
 /// # Errors
 /// The same as for [`find`].
 pub fn find_strict(path: &Path, environment: &Environment) -> Result<Repository> {
-    Search {
+    PathRules {
         is_strict: true,
         checks_owner: true,
     }
@@ -199,7 +199,7 @@ pub fn find_strict(path: &Path, environment: &Environment) -> Result<Repository>
 /// # Errors
 /// Fails with [`ErrorKind::NotARepository`] if there is no repository.
 pub fn find_to_send(path: &Path, is_strict: bool, environment: &Environment) -> Result<Repository> {
-    Search {
+    PathRules {
         is_strict,
         checks_owner: false,
     }
@@ -207,14 +207,14 @@ pub fn find_to_send(path: &Path, is_strict: bool, environment: &Environment) -> 
 }
 
 /// The rules by which a path is resolved.
-struct Search {
+struct PathRules {
     /// Whether only the exact path is tried.
     is_strict: bool,
     /// Whether a repository of another user is refused.
     checks_owner: bool,
 }
 
-impl Search {
+impl PathRules {
     fn find(&self, path: &Path, environment: &Environment) -> Result<Repository> {
         let given = path.as_os_str().as_encoded_bytes();
         let found = match given.starts_with(b"~") && !self.is_strict {
@@ -259,7 +259,7 @@ impl Search {
             let real = std::fs::canonicalize(&found);
             let git_dir = real.as_deref().unwrap_or(&found);
             if self.checks_owner {
-                let parts = safety::Found {
+                let parts = safety::DiscoveredPaths {
                     git_file: file.is_file().then_some(&file),
                     work_tree: None,
                     git_dir,
@@ -293,8 +293,10 @@ fn advertisement(
     settings: &Settings,
 ) -> Result<Vec<u8>> {
     match options.version {
-        Version::V2 => v2::advertisement(repository, options, settings),
-        Version::V0 | Version::V1 => v0::advertisement(repository, options, settings),
+        ProtocolVersion::V2 => v2::advertisement(repository, options, settings),
+        ProtocolVersion::V0 | ProtocolVersion::V1 => {
+            v0::advertisement(repository, options, settings)
+        }
     }
 }
 
@@ -308,18 +310,18 @@ fn advertisement(
 pub fn answer(
     repository: &Repository,
     options: &Options,
-    streams: Streams<'_>,
+    streams: UploadStreams<'_>,
     watch: &Watch<'_>,
-) -> Result<Ended> {
+) -> Result<ConversationEnd> {
     support::require(Operation::UploadPack, repository)?;
-    let Streams { input, output } = streams;
+    let UploadStreams { input, output } = streams;
     let version = match options.version {
-        Version::V0 => "0",
-        Version::V1 => "1",
-        Version::V2 => "2",
+        ProtocolVersion::V0 => "0",
+        ProtocolVersion::V1 => "1",
+        ProtocolVersion::V2 => "2",
     };
     pronto_io::data!("transfer", "negotiated-version", version);
-    let mut session = Session {
+    let mut session = UploadSession {
         repository,
         stored: repository,
         options,
@@ -335,13 +337,13 @@ pub fn answer(
         session.write(&greeting)?;
     }
     match options.version {
-        Version::V2 => session.commands(),
-        Version::V0 | Version::V1 => session.one_fetch(),
+        ProtocolVersion::V2 => session.commands(),
+        ProtocolVersion::V0 | ProtocolVersion::V1 => session.one_fetch(),
     }
 }
 
 /// A packet from the client.
-enum Input {
+enum ClientPacket {
     Text(Vec<u8>),
     Flush,
     Delimiter,
@@ -349,9 +351,9 @@ enum Input {
     End,
 }
 
-impl Session<'_> {
-    fn view(&self) -> View<'_> {
-        View {
+impl UploadSession<'_> {
+    fn view(&self) -> NamespaceView<'_> {
+        NamespaceView {
             repository: self.repository,
             hidden: &self.settings.hidden,
         }
@@ -363,7 +365,7 @@ impl Session<'_> {
     }
 
     /// Sends the lines, and removes them from `lines`.
-    fn send_lines(&mut self, lines: &mut Lines) -> Result<()> {
+    fn send_lines(&mut self, lines: &mut UnsentLines) -> Result<()> {
         let bytes = std::mem::take(&mut lines.bytes);
         match bytes.is_empty() {
             true => Ok(()),
@@ -372,21 +374,21 @@ impl Session<'_> {
     }
 
     /// Reads the next packet.
-    fn input(&mut self) -> Result<Input> {
+    fn input(&mut self) -> Result<ClientPacket> {
         let Some(packet) = self.packets.next_or_end().map_err(from_client)? else {
-            return Ok(Input::End);
+            return Ok(ClientPacket::End);
         };
         if let (Packet::Data(payload), Some(budget)) = (&packet, &self.options.budget) {
             let charged = budget.charge((payload.len() + OVERHEAD_BYTES) as u64);
             charged.map_err(crate::exhausted)?;
         }
         let input = match packet {
-            Packet::Data(_) => Input::Text(packet.text().unwrap_or_default().to_vec()),
-            Packet::Flush => Input::Flush,
-            Packet::Delimiter => Input::Delimiter,
-            Packet::ResponseEnd => Input::ResponseEnd,
+            Packet::Data(_) => ClientPacket::Text(packet.text().unwrap_or_default().to_vec()),
+            Packet::Flush => ClientPacket::Flush,
+            Packet::Delimiter => ClientPacket::Delimiter,
+            Packet::ResponseEnd => ClientPacket::ResponseEnd,
         };
-        if let Input::Text(text) = &input {
+        if let ClientPacket::Text(text) = &input {
             self.request_bytes += text.len() + 4;
         }
         match self.request_bytes > LARGEST_REQUEST_BYTES {
@@ -397,7 +399,7 @@ impl Session<'_> {
 
     /// Returns the repository with the history that is `cut` for the client; `None` if the client
     /// receives the complete history.
-    fn view_of(&self, cut: &Cut) -> Result<Option<Repository>> {
+    fn view_of(&self, cut: &ShallowCut) -> Result<Option<Repository>> {
         if cut.commits.is_empty() {
             return Ok(None);
         }

@@ -9,7 +9,7 @@ use crate::url::Url;
 /// The parsed address of a repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Address {
+pub enum RemoteAddress {
     /// A repository on this machine: a path, or `file://` and a path.
     File {
         /// The path as it was given.
@@ -40,7 +40,7 @@ pub enum Address {
     },
 }
 
-impl Address {
+impl RemoteAddress {
     /// Parses `text`. Does not check whether a path exists.
     ///
     /// # Errors
@@ -59,7 +59,7 @@ impl Address {
             };
         };
         match scheme {
-            b"http" | b"https" => Ok(Address::Http {
+            b"http" | b"https" => Ok(RemoteAddress::Http {
                 url: Url::parse(text)?,
             }),
             b"file" => {
@@ -67,10 +67,14 @@ impl Address {
                 let start = rest.find_byte(b'/').ok_or_else(no_path)?;
                 file(rest[start..].as_bstr())
             }
-            b"git" => with_host(rest, |host, port, path| Address::Git { host, port, path }),
-            b"ssh" | b"git+ssh" | b"ssh+git" => {
-                with_host(rest, |host, port, path| Address::Ssh { host, port, path })
-            }
+            b"git" => with_host(rest, |host, port, path| RemoteAddress::Git {
+                host,
+                port,
+                path,
+            }),
+            b"ssh" | b"git+ssh" | b"ssh+git" => with_host(rest, |host, port, path| {
+                RemoteAddress::Ssh { host, port, path }
+            }),
             _ => {
                 let scheme = scheme.as_bstr();
                 let message = format!("remote helper '{scheme}' is not supported");
@@ -82,11 +86,11 @@ impl Address {
     /// Returns the name of the transport in `protocol.NAME.allow`.
     pub fn protocol(&self) -> &'static str {
         match self {
-            Address::File { .. } => "file",
-            Address::Git { .. } => "git",
-            Address::Ssh { .. } => "ssh",
-            Address::Http { url } if url.scheme() == "https" => "https",
-            Address::Http { .. } => "http",
+            RemoteAddress::File { .. } => "file",
+            RemoteAddress::Git { .. } => "git",
+            RemoteAddress::Ssh { .. } => "ssh",
+            RemoteAddress::Http { url } if url.scheme() == "https" => "https",
+            RemoteAddress::Http { .. } => "http",
         }
     }
 }
@@ -134,16 +138,16 @@ fn helper_name(text: &BStr) -> Option<&BStr> {
     valid.then(|| name.as_bstr())
 }
 
-fn file(path: &BStr) -> Result<Address, Error> {
-    Ok(Address::File {
+fn file(path: &BStr) -> Result<RemoteAddress, Error> {
+    Ok(RemoteAddress::File {
         path: checked_path(path)?,
     })
 }
 
 fn with_host(
     rest: &[u8],
-    make: impl FnOnce(String, Option<u16>, BString) -> Address,
-) -> Result<Address, Error> {
+    make: impl FnOnce(String, Option<u16>, BString) -> RemoteAddress,
+) -> Result<RemoteAddress, Error> {
     let rest = decoded(rest);
     let after_brackets = bracket_end(&rest);
     let start = rest[after_brackets..]
@@ -159,7 +163,7 @@ fn with_host(
     Ok(make(host, port, checked_path(path)?))
 }
 
-fn scp(text: &BStr) -> Result<Address, Error> {
+fn scp(text: &BStr) -> Result<RemoteAddress, Error> {
     let after_brackets = bracket_end(text);
     let colon = text[after_brackets..]
         .find_byte(b':')
@@ -171,7 +175,7 @@ fn scp(text: &BStr) -> Result<Address, Error> {
     }
     let (host, port) = host_and_port(&text[..colon])?;
     let path = checked_path(home_relative(path))?;
-    Ok(Address::Ssh { host, port, path })
+    Ok(RemoteAddress::Ssh { host, port, path })
 }
 
 /// Removes the slash before `~user`, so that the path is relative to the home directory of the user.
@@ -264,11 +268,11 @@ mod tests {
     use super::*;
 
     fn parsed(text: &str) -> String {
-        match Address::parse(text.into()) {
-            Ok(Address::File { path }) => format!("file {path}"),
-            Ok(Address::Git { host, port, path }) => format!("git {host} {port:?} {path}"),
-            Ok(Address::Ssh { host, port, path }) => format!("ssh {host} {port:?} {path}"),
-            Ok(Address::Http { url }) => format!("http {url} {:?}", url.user()),
+        match RemoteAddress::parse(text.into()) {
+            Ok(RemoteAddress::File { path }) => format!("file {path}"),
+            Ok(RemoteAddress::Git { host, port, path }) => format!("git {host} {port:?} {path}"),
+            Ok(RemoteAddress::Ssh { host, port, path }) => format!("ssh {host} {port:?} {path}"),
+            Ok(RemoteAddress::Http { url }) => format!("http {url} {:?}", url.user()),
             Err(error) => format!("error {error}"),
         }
     }

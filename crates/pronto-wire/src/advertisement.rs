@@ -5,14 +5,14 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::{Kind, ObjectId};
 use pronto_refs::RefName;
 
-use crate::bounds::{MOST_REF_BYTES, Room};
+use crate::bounds::{ByteAllowance, MOST_REF_BYTES};
 use crate::capabilities::{AGENT, Capabilities};
 use crate::error::{Error, malformed};
 use crate::pktline::{self, Packet};
 
 /// The version of the protocol (`protocol.version`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub enum Version {
+pub enum ProtocolVersion {
     /// A ref advertisement, then one negotiation.
     V0,
     /// Like [`V0`](Self::V0), with an additional first line.
@@ -37,9 +37,9 @@ pub struct RemoteRef {
 
 /// The first message of the remote side.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Greeting {
+pub struct ServerGreeting {
     /// The version that the remote side chose.
-    pub version: Version,
+    pub version: ProtocolVersion,
     /// The capabilities.
     pub capabilities: Capabilities,
     /// The hash function of the remote repository (`object-format`).
@@ -62,14 +62,14 @@ const MOST_CAPABILITIES: usize = 1024;
 /// Parses the first message packet by packet.
 #[derive(Debug)]
 pub struct GreetingParser {
-    room: Room,
-    capability_room: Room,
+    room: ByteAllowance,
+    capability_room: ByteAllowance,
     seen_service: bool,
     started: bool,
     /// Whether the parser is in the line `# service=…`, which HTTP sends first, or before the flush
     /// packet after it.
     in_service: bool,
-    version: Option<Version>,
+    version: Option<ProtocolVersion>,
     capabilities: Option<Capabilities>,
     object_format: Option<Kind>,
     refs: Vec<RemoteRef>,
@@ -80,8 +80,8 @@ pub struct GreetingParser {
 impl Default for GreetingParser {
     fn default() -> Self {
         GreetingParser {
-            room: Room::new(MOST_REF_BYTES, "references"),
-            capability_room: Room::new(MOST_CAPABILITY_BYTES, "capabilities"),
+            room: ByteAllowance::new(MOST_REF_BYTES, "references"),
+            capability_room: ByteAllowance::new(MOST_CAPABILITY_BYTES, "capabilities"),
             seen_service: false,
             started: false,
             in_service: false,
@@ -101,7 +101,7 @@ impl GreetingParser {
     /// # Errors
     /// Fails with [`ErrorKind::Malformed`](crate::ErrorKind::Malformed) if the packet is not valid at
     /// its position or limits are exceeded.
-    pub fn push(&mut self, packet: Packet<'_>) -> Result<Option<Greeting>, Error> {
+    pub fn push(&mut self, packet: Packet<'_>) -> Result<Option<ServerGreeting>, Error> {
         let line = match packet {
             Packet::Flush if self.in_service => {
                 self.in_service = false;
@@ -123,10 +123,10 @@ impl GreetingParser {
                 self.in_service = true;
                 self.seen_service = true;
             }
-            b"version 2" if first => self.version = Some(Version::V2),
-            b"version 1" if first => self.version = Some(Version::V1),
-            b"version 0" if first => self.version = Some(Version::V0),
-            _ if self.version == Some(Version::V2) => {
+            b"version 2" if first => self.version = Some(ProtocolVersion::V2),
+            b"version 1" if first => self.version = Some(ProtocolVersion::V1),
+            b"version 0" if first => self.version = Some(ProtocolVersion::V0),
+            _ if self.version == Some(ProtocolVersion::V2) => {
                 if line.starts_with(b"version ") {
                     return Err(unexpected(line));
                 }
@@ -188,11 +188,11 @@ impl GreetingParser {
         Ok(())
     }
 
-    fn complete(&mut self) -> Result<Greeting, Error> {
+    fn complete(&mut self) -> Result<ServerGreeting, Error> {
         let capabilities = self.capabilities.take().unwrap_or_default();
         let object_format = capabilities.object_format()?;
-        Ok(Greeting {
-            version: self.version.unwrap_or(Version::V0),
+        Ok(ServerGreeting {
+            version: self.version.unwrap_or(ProtocolVersion::V0),
             capabilities,
             object_format,
             refs: std::mem::take(&mut self.refs),

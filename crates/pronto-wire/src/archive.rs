@@ -7,12 +7,12 @@ use bstr::{BString, ByteSlice};
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Progress;
 
-use crate::address::Address;
+use crate::address::RemoteAddress;
 use crate::error::{Error, ErrorKind, hung_up, malformed};
 use crate::pktline::{self, Packet};
 use crate::reader::PacketReader;
 use crate::sanitize::sanitized;
-use crate::sideband::Messages;
+use crate::sideband::RemoteMessages;
 use crate::transport::{self, Connection, Options, Service, http};
 
 /// The maximum number of arguments that a server accepts, as in Git.
@@ -53,7 +53,7 @@ pub fn read_arguments<R: Read>(packets: &mut PacketReader<R>) -> Result<Vec<BStr
 }
 
 /// A connection to a repository from which archives can be requested.
-pub struct Client {
+pub struct RemoteArchive {
     packets: PacketReader<Box<dyn Connection>>,
     interrupt: Interrupt,
 }
@@ -61,21 +61,21 @@ pub struct Client {
 /// The end of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Answer {
+pub enum ArchiveEnd {
     /// The archive is complete.
     Complete,
     /// The server failed. The text is its reason, without control characters.
     Failed(String),
 }
 
-impl Client {
+impl RemoteArchive {
     /// Connects to `address`. Over HTTP, `settings` provides the user's settings for each URL.
     ///
     /// # Errors
     /// Fails with [`ErrorKind::Connection`] or another kind of [`transport::connect`] if the connection
     /// cannot be made; over HTTP also if the server does not support version 2.
     pub fn connect(
-        address: &Address,
+        address: &RemoteAddress,
         options: &Options,
         settings: Box<dyn http::Settings>,
         progress: &dyn Progress,
@@ -87,7 +87,7 @@ impl Client {
         if let Some(url) = connection.take_redirect() {
             progress.redirected(&url);
         }
-        Ok(Client {
+        Ok(RemoteArchive {
             packets: PacketReader::new(connection),
             interrupt: interrupt.clone(),
         })
@@ -137,8 +137,8 @@ impl Client {
         &mut self,
         output: &mut dyn Write,
         progress: &dyn Progress,
-    ) -> Result<Answer, Error> {
-        let mut messages = Messages::new(progress);
+    ) -> Result<ArchiveEnd, Error> {
+        let mut messages = RemoteMessages::new(progress);
         loop {
             let interrupted = |_| Error::new(ErrorKind::Interrupted, "interrupted");
             self.interrupt.check().map_err(interrupted)?;
@@ -146,11 +146,11 @@ impl Client {
                 Ok(Some(packet)) => packet,
                 Ok(None) => {
                     messages.finish();
-                    return Ok(Answer::Failed(DISCONNECTED.to_owned()));
+                    return Ok(ArchiveEnd::Failed(DISCONNECTED.to_owned()));
                 }
                 Err(error) if error.kind() == hung_up().kind() => {
                     messages.finish();
-                    return Ok(Answer::Failed(DISCONNECTED.to_owned()));
+                    return Ok(ArchiveEnd::Failed(DISCONNECTED.to_owned()));
                 }
                 Err(error) => return Err(error),
             };
@@ -159,23 +159,23 @@ impl Client {
                 Packet::Data([2, text @ ..]) => messages.push(text),
                 Packet::Data([3, text @ ..]) => {
                     messages.finish();
-                    return Ok(Answer::Failed(format!("remote: {}", sanitized(text))));
+                    return Ok(ArchiveEnd::Failed(format!("remote: {}", sanitized(text))));
                 }
                 // As in Git, any packet without a payload ends the response.
                 Packet::Flush | Packet::Delimiter | Packet::ResponseEnd => {
                     messages.finish();
                     output.flush().map_err(unwritable)?;
-                    return Ok(Answer::Complete);
+                    return Ok(ArchiveEnd::Complete);
                 }
                 Packet::Data([]) => {
                     messages.finish();
                     let message = "archive: protocol error: missing sideband designator";
-                    return Ok(Answer::Failed(message.to_owned()));
+                    return Ok(ArchiveEnd::Failed(message.to_owned()));
                 }
                 Packet::Data([band, ..]) => {
                     messages.finish();
                     let message = format!("archive: protocol error: bad band #{band}");
-                    return Ok(Answer::Failed(message));
+                    return Ok(ArchiveEnd::Failed(message));
                 }
             }
         }

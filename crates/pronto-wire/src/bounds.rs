@@ -8,15 +8,15 @@ pub(crate) const MOST_REF_BYTES: usize = 1 << 30;
 
 /// The remaining part of a limit.
 #[derive(Debug)]
-pub(crate) struct Room {
+pub(crate) struct ByteAllowance {
     left: usize,
     /// The limited quantity, for messages.
     what: &'static str,
 }
 
-impl Room {
+impl ByteAllowance {
     pub(crate) fn new(left: usize, what: &'static str) -> Self {
-        Room { left, what }
+        ByteAllowance { left, what }
     }
 
     /// Subtracts `count` from the remaining part.

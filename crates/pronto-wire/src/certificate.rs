@@ -10,7 +10,7 @@ const NONCE_LIMIT: usize = 256;
 
 /// The content of a push certificate that a client signs (`git push --signed`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Draft<'a> {
+pub struct CertificateDraft<'a> {
     /// The key of the pusher.
     pub key: BString,
     /// The time of the push with its time zone, in Git's format.
@@ -25,7 +25,7 @@ pub struct Draft<'a> {
 
 /// The update of a ref in a push certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Change<'a> {
+pub struct CertifiedUpdate<'a> {
     /// The value of the ref before.
     pub old: ObjectId,
     /// The value of the ref afterwards.
@@ -34,9 +34,9 @@ pub struct Change<'a> {
     pub name: &'a BStr,
 }
 
-impl Draft<'_> {
+impl CertificateDraft<'_> {
     /// Returns the text to sign, to which the caller appends the signature.
-    pub fn encode<'a>(&self, changes: impl IntoIterator<Item = Change<'a>>) -> Vec<u8> {
+    pub fn encode<'a>(&self, changes: impl IntoIterator<Item = CertifiedUpdate<'a>>) -> Vec<u8> {
         let mut out = b"certificate version 0.1\n".to_vec();
         let mut field = |name: &str, value: &[u8]| {
             out.extend_from_slice(name.as_bytes());
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         let options = [BString::from("a b"), BString::from("c")];
-        let draft = Draft {
+        let draft = CertificateDraft {
             key: "K".into(),
             time: "1700000000 +0100".into(),
             pushee: "file:///x".into(),
@@ -179,7 +179,7 @@ mod tests {
             options: &options,
         };
         let id = Kind::Sha1.null();
-        let change = Change {
+        let change = CertifiedUpdate {
             old: id,
             new: id,
             name: "refs/heads/a b".into(),

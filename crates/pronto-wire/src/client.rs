@@ -11,12 +11,14 @@ use pronto_hash::Kind;
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Progress;
 
-use crate::address::Address;
-use crate::advertisement::{Greeting, GreetingParser, LsRefs, RemoteRef, Version, parse_ref_line};
-use crate::bounds::{MOST_REF_BYTES, Room};
+use crate::address::RemoteAddress;
+use crate::advertisement::{
+    GreetingParser, LsRefs, ProtocolVersion, RemoteRef, ServerGreeting, parse_ref_line,
+};
+use crate::bounds::{ByteAllowance, MOST_REF_BYTES};
 use crate::capabilities::Capabilities;
 use crate::error::{Error, ErrorKind, hung_up, malformed};
-use crate::fetch::{Announced, Negotiator, Next, Request, v0, v2};
+use crate::fetch::{FetchInfo, Negotiator, NextStep, Request, v0, v2};
 use crate::pktline::{self, Packet};
 use crate::reader::PacketReader;
 use crate::sideband::Demultiplexer;
@@ -25,9 +27,9 @@ pub use common::IsEnough;
 use crate::transport::{self, Connection, Options, Readiness, Service, http};
 
 /// A connection to a repository for fetching.
-pub struct Client {
-    peer: Peer,
-    greeting: Greeting,
+pub struct FetchClient {
+    peer: FetchPeer,
+    greeting: ServerGreeting,
     interrupt: Interrupt,
     /// The session id of this side (`transfer.advertiseSID`), which is sent if the remote side sends
     /// its own.
@@ -35,13 +37,13 @@ pub struct Client {
 }
 
 /// The remote side: a server or a bundle.
-enum Peer {
-    Server(Server),
-    Bundle(bundle::Source),
+enum FetchPeer {
+    Server(ServerProgram),
+    Bundle(bundle::BundleStream),
 }
 
 /// A server that speaks the protocol.
-struct Server {
+struct ServerProgram {
     packets: PacketReader<Box<dyn Connection>>,
     /// Whether the server waits for a request, so that a flush packet must end the connection.
     is_open: bool,
@@ -50,7 +52,7 @@ struct Server {
 /// The maximum number of packets in a response of one negotiation round.
 const MOST_PACKETS: usize = 1 << 24;
 
-impl Client {
+impl FetchClient {
     /// Connects to `address` and reads the first message. Over HTTP, `settings` provides the user's
     /// settings for each URL.
     ///
@@ -59,7 +61,7 @@ impl Client {
     /// [`ErrorKind::NotFound`], [`ErrorKind::Disconnected`] or [`ErrorKind::Malformed`] if the server
     /// does not speak the protocol.
     pub fn connect(
-        address: &Address,
+        address: &RemoteAddress,
         options: &Options,
         settings: Box<dyn http::Settings>,
         progress: &dyn Progress,
@@ -85,8 +87,8 @@ impl Client {
     pub fn over(connection: Box<dyn Connection>, interrupt: &Interrupt) -> Result<Self, Error> {
         let mut packets = PacketReader::new(connection);
         let greeting = read_greeting(&mut packets, interrupt)?;
-        Ok(Client {
-            peer: Peer::Server(Server {
+        Ok(FetchClient {
+            peer: FetchPeer::Server(ServerProgram {
                 packets,
                 is_open: true,
             }),
@@ -97,7 +99,7 @@ impl Client {
     }
 
     /// Returns the version of the protocol.
-    pub fn version(&self) -> Version {
+    pub fn version(&self) -> ProtocolVersion {
         self.greeting.version
     }
 
@@ -114,14 +116,14 @@ impl Client {
     /// Returns whether the remote side supports object filters (`filter`).
     pub fn can_filter(&self) -> bool {
         match self.greeting.version {
-            Version::V2 => v2::Conversation::can_filter(&self.greeting),
-            Version::V0 | Version::V1 => self.greeting.capabilities.has("filter"),
+            ProtocolVersion::V2 => v2::FetchV2::can_filter(&self.greeting),
+            ProtocolVersion::V0 | ProtocolVersion::V1 => self.greeting.capabilities.has("filter"),
         }
     }
 
     /// Returns whether refs can be requested by name (`ref-in-want`).
     pub fn accepts_refs(&self) -> bool {
-        self.greeting.version == Version::V2 && v2::Conversation::accepts_refs(&self.greeting)
+        self.greeting.version == ProtocolVersion::V2 && v2::FetchV2::accepts_refs(&self.greeting)
     }
 
     /// Returns the shallow commits of the remote side, if it has advertised them.
@@ -137,7 +139,7 @@ impl Client {
     /// [`ErrorKind::Connection`] if the connection breaks, or with [`ErrorKind::Interrupted`].
     pub fn refs(&mut self, request: &LsRefs) -> Result<Vec<RemoteRef>, Error> {
         let server = match &mut self.peer {
-            Peer::Server(server) if self.greeting.version == Version::V2 => server,
+            FetchPeer::Server(server) if self.greeting.version == ProtocolVersion::V2 => server,
             _ => return Ok(self.greeting.refs.clone()),
         };
         let _region = pronto_io::region!("transport", "ls_refs");
@@ -145,7 +147,7 @@ impl Client {
         request.write(&self.greeting.capabilities, &mut out)?;
         server.packets.source_mut().send(&out)?;
         let mut refs = Vec::new();
-        let mut room = Room::new(MOST_REF_BYTES, "references");
+        let mut room = ByteAllowance::new(MOST_REF_BYTES, "references");
         loop {
             interrupted(&self.interrupt)?;
             match server.packets.next_packet()? {
@@ -177,39 +179,41 @@ impl Client {
         let _region = pronto_io::region!("negotiation", "fetch");
         let interrupt = self.interrupt.clone();
         let server = match &mut self.peer {
-            Peer::Server(server) => server,
-            Peer::Bundle(source) => {
+            FetchPeer::Server(server) => server,
+            FetchPeer::Bundle(source) => {
                 return Ok(Response {
-                    announced: Announced::default(),
-                    pack: Pack {
-                        stream: Stream::File(source.pack()),
+                    fetch_info: FetchInfo::default(),
+                    pack: IncomingPack {
+                        stream: PackInputStream::File(source.pack()),
                         interrupt,
                         failure: None,
                     },
                 });
             }
         };
-        let mut exchange = Exchange {
+        let mut exchange = PackExchange {
             server,
             greeting: &self.greeting,
             interrupt: &self.interrupt,
             session: self.session.as_ref().map(|id| id.as_bstr()),
         };
-        let (sideband, announced) = match self.greeting.version {
-            Version::V2 => exchange.fetch_v2(request, negotiator)?,
-            Version::V0 | Version::V1 => exchange.fetch_v0(request, negotiator, progress)?,
+        let (sideband, fetch_info) = match self.greeting.version {
+            ProtocolVersion::V2 => exchange.fetch_v2(request, negotiator)?,
+            ProtocolVersion::V0 | ProtocolVersion::V1 => {
+                exchange.fetch_v0(request, negotiator, progress)?
+            }
         };
         let packets = &mut server.packets;
         let pack = match sideband {
             true => {
                 let stream = Demultiplexer::new(packets, progress);
-                Stream::Sideband(stream.interruptible(&interrupt))
+                PackInputStream::Sideband(stream.interruptible(&interrupt))
             }
-            false => Stream::Raw(packets),
+            false => PackInputStream::Raw(packets),
         };
         Ok(Response {
-            announced,
-            pack: Pack {
+            fetch_info,
+            pack: IncomingPack {
                 stream: pack,
                 interrupt,
                 failure: None,
@@ -222,7 +226,7 @@ impl Client {
     /// # Errors
     /// Fails with [`ErrorKind::Connection`] if the program failed.
     pub fn close(self) -> Result<(), Error> {
-        let Peer::Server(mut server) = self.peer else {
+        let FetchPeer::Server(mut server) = self.peer else {
             return Ok(());
         };
         let stateless = server.packets.source_mut().is_stateless();
@@ -237,20 +241,20 @@ impl Client {
 }
 
 /// The request for a pack, and the responses up to the pack.
-struct Exchange<'a> {
-    server: &'a mut Server,
-    greeting: &'a Greeting,
+struct PackExchange<'a> {
+    server: &'a mut ServerProgram,
+    greeting: &'a ServerGreeting,
     interrupt: &'a Interrupt,
     session: Option<&'a BStr>,
 }
 
-impl Exchange<'_> {
+impl PackExchange<'_> {
     fn fetch_v2(
         &mut self,
         request: &Request,
         negotiator: &mut dyn Negotiator,
-    ) -> Result<(bool, Announced), Error> {
-        let mut conversation = v2::Conversation::new(request, self.greeting)?;
+    ) -> Result<(bool, FetchInfo), Error> {
+        let mut conversation = v2::FetchV2::new(request, self.greeting)?;
         conversation = conversation.with_session(self.session);
         let mut out = Vec::new();
         let mut rounds = 0;
@@ -259,17 +263,17 @@ impl Exchange<'_> {
             out.clear();
             conversation.write_request(negotiator, &mut out)?;
             self.server.packets.source_mut().send(&out)?;
-            let mut room = Room::new(MOST_PACKETS, "packets");
+            let mut room = ByteAllowance::new(MOST_PACKETS, "packets");
             loop {
                 interrupted(self.interrupt)?;
                 room.take(1)?;
                 let packet = self.server.packets.next_packet()?;
                 match conversation.receive(packet, negotiator)? {
-                    Next::Receive => {}
-                    Next::Send => break,
-                    Next::Pack { sideband } => {
+                    NextStep::Receive => {}
+                    NextStep::Send => break,
+                    NextStep::Pack { sideband } => {
                         pronto_io::data!("negotiation_v2", "total_rounds", rounds);
-                        return Ok((sideband, conversation.into_announced()));
+                        return Ok((sideband, conversation.into_fetch_info()));
                     }
                 }
             }
@@ -281,9 +285,9 @@ impl Exchange<'_> {
         request: &Request,
         negotiator: &mut dyn Negotiator,
         progress: &dyn Progress,
-    ) -> Result<(bool, Announced), Error> {
+    ) -> Result<(bool, FetchInfo), Error> {
         let stateless = self.server.packets.source_mut().is_stateless();
-        let mut conversation = v0::Conversation::new(request, self.greeting, stateless)?;
+        let mut conversation = v0::FetchV0::new(request, self.greeting, stateless)?;
         conversation = conversation.with_session(self.session);
         self.server.is_open = false;
         let mut out = Vec::new();
@@ -292,10 +296,10 @@ impl Exchange<'_> {
             rounds += 1;
             out.clear();
             let mut next = conversation.write_request(negotiator, &mut out)?;
-            tell(conversation.take_steps(), progress);
+            report_steps(conversation.take_steps(), progress);
             self.server.packets.source_mut().send(&out)?;
-            let mut room = Room::new(MOST_PACKETS, "packets");
-            while next == Next::Receive {
+            let mut room = ByteAllowance::new(MOST_PACKETS, "packets");
+            while next == NextStep::Receive {
                 interrupted(self.interrupt)?;
                 room.take(1)?;
                 let packet = match self.server.packets.next_or_end()? {
@@ -305,17 +309,17 @@ impl Exchange<'_> {
                     None => return Err(hung_up()),
                 };
                 next = conversation.receive(packet, negotiator)?;
-                tell(conversation.take_steps(), progress);
+                report_steps(conversation.take_steps(), progress);
             }
-            if let Next::Pack { sideband } = next {
+            if let NextStep::Pack { sideband } = next {
                 pronto_io::data!("negotiation_v0_v1", "total_rounds", rounds);
-                return Ok((sideband, conversation.into_announced()));
+                return Ok((sideband, conversation.into_fetch_info()));
             }
         }
     }
 }
 
-fn tell(steps: Vec<String>, progress: &dyn Progress) {
+fn report_steps(steps: Vec<String>, progress: &dyn Progress) {
     for step in steps {
         progress.message(&step);
     }
@@ -329,7 +333,7 @@ fn tell(steps: Vec<String>, progress: &dyn Progress) {
 pub(crate) fn read_greeting(
     packets: &mut PacketReader<Box<dyn Connection>>,
     interrupt: &Interrupt,
-) -> Result<Greeting, Error> {
+) -> Result<ServerGreeting, Error> {
     let mut parser = GreetingParser::default();
     let mut is_first = true;
     loop {
@@ -347,11 +351,11 @@ pub(crate) fn read_greeting(
 }
 
 /// Writes the version of the protocol and the session id of the remote side to the trace.
-pub(crate) fn trace_greeting(greeting: &Greeting) {
+pub(crate) fn trace_greeting(greeting: &ServerGreeting) {
     let version = match greeting.version {
-        Version::V0 => "0",
-        Version::V1 => "1",
-        Version::V2 => "2",
+        ProtocolVersion::V0 => "0",
+        ProtocolVersion::V1 => "1",
+        ProtocolVersion::V2 => "2",
     };
     pronto_io::data!("transfer", "negotiated-version", version);
     if let Some(id) = greeting.capabilities.value("session-id") {
@@ -383,26 +387,26 @@ fn interrupted(interrupt: &Interrupt) -> Result<(), Error> {
 /// The response to a fetch.
 pub struct Response<'a> {
     /// The information that precedes the pack.
-    pub announced: Announced,
+    pub fetch_info: FetchInfo,
     /// The pack.
-    pub pack: Pack<'a>,
+    pub pack: IncomingPack<'a>,
 }
 
 /// The bytes of a pack as they arrive. [`BufRead`] gives access to them in the receive buffer without a
 /// copy. Reading fails after an interrupt.
-pub struct Pack<'a> {
-    stream: Stream<'a>,
+pub struct IncomingPack<'a> {
+    stream: PackInputStream<'a>,
     interrupt: Interrupt,
     failure: Option<Error>,
 }
 
-enum Stream<'a> {
+enum PackInputStream<'a> {
     Sideband(Demultiplexer<'a, Box<dyn Connection>>),
     Raw(&'a mut PacketReader<Box<dyn Connection>>),
     File(&'a mut dyn BufRead),
 }
 
-impl Pack<'_> {
+impl IncomingPack<'_> {
     /// Reads the rest of the response after the pack, so that late messages are shown. `surplus` are
     /// the bytes that were read beyond the end of the pack.
     ///
@@ -411,12 +415,12 @@ impl Pack<'_> {
     /// [`ErrorKind::Disconnected`] or [`ErrorKind::Connection`] if the connection breaks.
     pub fn finish(&mut self, surplus: &[u8]) -> Result<(), Error> {
         let rest = match &mut self.stream {
-            Stream::Sideband(stream) => {
+            PackInputStream::Sideband(stream) => {
                 stream.finish()?;
                 &[]
             }
-            Stream::Raw(packets) => packets.raw()?,
-            Stream::File(file) => return bundle::finish(*file, surplus),
+            PackInputStream::Raw(packets) => packets.raw()?,
+            PackInputStream::File(file) => return bundle::finish(*file, surplus),
         };
         if surplus.is_empty() && rest.is_empty() {
             return Ok(());
@@ -428,9 +432,9 @@ impl Pack<'_> {
     /// connection does not support this query.
     pub fn readiness(&self) -> Option<Readiness> {
         match &self.stream {
-            Stream::Sideband(stream) => stream.source().readiness(),
-            Stream::Raw(packets) => packets.source().readiness(),
-            Stream::File(_) => None,
+            PackInputStream::Sideband(stream) => stream.source().readiness(),
+            PackInputStream::Raw(packets) => packets.source().readiness(),
+            PackInputStream::File(_) => None,
         }
     }
 
@@ -442,14 +446,14 @@ impl Pack<'_> {
     fn data(&mut self) -> Result<&[u8], Error> {
         interrupted(&self.interrupt)?;
         match &mut self.stream {
-            Stream::Sideband(stream) => stream.data(),
-            Stream::Raw(packets) => packets.raw(),
-            Stream::File(file) => file.fill_buf().map_err(bundle::unreadable),
+            PackInputStream::Sideband(stream) => stream.data(),
+            PackInputStream::Raw(packets) => packets.raw(),
+            PackInputStream::File(file) => file.fill_buf().map_err(bundle::unreadable),
         }
     }
 }
 
-impl Read for Pack<'_> {
+impl Read for IncomingPack<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.fill_buf()?.read(buffer)?;
         self.consume(count);
@@ -457,7 +461,7 @@ impl Read for Pack<'_> {
     }
 }
 
-impl BufRead for Pack<'_> {
+impl BufRead for IncomingPack<'_> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         if let Err(error) = self.data() {
             let kind = match error.kind() {
@@ -475,24 +479,24 @@ impl BufRead for Pack<'_> {
 
     fn consume(&mut self, count: usize) {
         match &mut self.stream {
-            Stream::Sideband(stream) => stream.advance(count),
-            Stream::Raw(packets) => packets.consume_raw(count),
-            Stream::File(file) => file.consume(count),
+            PackInputStream::Sideband(stream) => stream.advance(count),
+            PackInputStream::Raw(packets) => packets.consume_raw(count),
+            PackInputStream::File(file) => file.consume(count),
         }
     }
 }
 
-/// Parses `text` and connects: [`Address::parse`] and [`Client::connect`].
+/// Parses `text` and connects: [`RemoteAddress::parse`] and [`FetchClient::connect`].
 ///
 /// # Errors
-/// As for [`Address::parse`] and [`Client::connect`].
+/// As for [`RemoteAddress::parse`] and [`FetchClient::connect`].
 pub fn connect(
     text: &BStr,
     options: &Options,
     progress: &dyn Progress,
     interrupt: &Interrupt,
-) -> Result<Client, Error> {
-    let address = Address::parse(text)?;
+) -> Result<FetchClient, Error> {
+    let address = RemoteAddress::parse(text)?;
     let settings = Box::new(http::Unset);
-    Client::connect(&address, options, settings, progress, interrupt)
+    FetchClient::connect(&address, options, settings, progress, interrupt)
 }

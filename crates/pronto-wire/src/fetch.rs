@@ -1,6 +1,6 @@
 //! Requests for a pack: wants, haves, and the negotiation.
 //!
-//! [`v2::Conversation`] and [`v0::Conversation`] implement the protocol versions. Both are used in the
+//! [`v2::FetchV2`] and [`v0::FetchV0`] implement the protocol versions. Both are used in the
 //! same way and access no socket: write a request, then pass the packets of the response one by one
 //! until the [next](Next) step is returned.
 
@@ -42,7 +42,7 @@ pub struct Request {
     /// Options for the server (`--server-option`).
     pub server_options: Vec<BString>,
     /// Whether each step of a negotiation in version 0 or 1 is reported to the progress (`--verbose`).
-    pub tells_steps: bool,
+    pub reports_steps: bool,
 }
 
 /// The new shallow boundary. By default the boundary is not changed.
@@ -105,7 +105,7 @@ pub struct WantedRef {
 
 /// The information that the remote side sends before the pack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Announced {
+pub struct FetchInfo {
     /// The changes of the shallow boundary.
     pub shallow: ShallowUpdate,
     /// The objects of the refs that were requested by name.
@@ -143,7 +143,7 @@ impl Negotiator for Nothing {
 
 /// The next step of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum NextStep {
     /// Receive another packet.
     Receive,
     /// Write another request.

@@ -13,18 +13,18 @@ use crate::fetch::{Negotiator, Nothing};
 pub use skipping::Skipping;
 
 /// The local commits.
-pub trait Commits {
+pub trait CommitSupplier {
     /// Returns the date and the parents of `id`; `None` if the object does not exist or is not a
     /// commit. Shallow commits have no parents.
     ///
     /// # Errors
     /// Fails if the object exists and cannot be read.
-    fn commit(&mut self, id: &oid) -> Result<Option<Commit>, Error>;
+    fn commit(&mut self, id: &oid) -> Result<Option<CommitInfo>, Error>;
 }
 
 /// The properties of a commit that negotiation needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Commit {
+pub struct CommitInfo {
     /// The committer date, in seconds since 1970.
     pub time: i64,
     /// Its parents.
@@ -32,7 +32,7 @@ pub struct Commit {
 }
 
 /// A negotiator to which the starting points of its walk can be added.
-pub trait Tips: Negotiator {
+pub trait AddTips: Negotiator {
     /// Offers `id` and its ancestors.
     ///
     /// # Errors
@@ -47,7 +47,7 @@ pub trait Tips: Negotiator {
 }
 
 /// The negotiator `noop`, which offers no commit.
-impl Tips for Nothing {
+impl AddTips for Nothing {
     fn add_tip(&mut self, _id: &oid) -> Result<(), Error> {
         Ok(())
     }
@@ -57,7 +57,7 @@ impl Tips for Nothing {
     }
 }
 
-impl<C: Commits> Tips for Consecutive<C> {
+impl<C: CommitSupplier> AddTips for Consecutive<C> {
     fn add_tip(&mut self, id: &oid) -> Result<(), Error> {
         Consecutive::add_tip(self, id)
     }
@@ -72,16 +72,16 @@ impl<C: Commits> Tips for Consecutive<C> {
 /// Reads each commit at most once. The memory grows with the number of walked commits.
 pub struct Consecutive<C> {
     commits: C,
-    nodes: HashMap<ObjectId, Node>,
-    queue: BinaryHeap<Queued>,
+    nodes: HashMap<ObjectId, NegotiatedCommit>,
+    queue: BinaryHeap<NegotiationEntry>,
     /// The number of queued commits that are not known to be common. The walk ends when it is zero.
     uncommon_queued: usize,
     issued: u64,
 }
 
 #[derive(Default)]
-struct Node {
-    commit: Option<Commit>,
+struct NegotiatedCommit {
+    commit: Option<CommitInfo>,
     /// Whether the remote side is known to have the commit: neither the commit nor its ancestors are
     /// offered.
     common: bool,
@@ -93,14 +93,14 @@ struct Node {
 }
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Queued {
+struct NegotiationEntry {
     time: i64,
     /// The order of queueing; among equal dates the first commit comes first.
     order: std::cmp::Reverse<u64>,
     id: ObjectId,
 }
 
-impl<C: Commits> Consecutive<C> {
+impl<C: CommitSupplier> Consecutive<C> {
     /// Creates a negotiator over `commits` without starting points.
     pub fn new(commits: C) -> Self {
         Consecutive {
@@ -147,7 +147,7 @@ impl<C: Commits> Consecutive<C> {
         node.common_ref |= common_ref;
         self.uncommon_queued += usize::from(!node.common);
         self.issued += 1;
-        self.queue.push(Queued {
+        self.queue.push(NegotiationEntry {
             time,
             order: std::cmp::Reverse(self.issued),
             id: id.to_owned(),
@@ -195,10 +195,10 @@ impl<C: Commits> Consecutive<C> {
     }
 }
 
-impl<C: Commits> Negotiator for Consecutive<C> {
+impl<C: CommitSupplier> Negotiator for Consecutive<C> {
     fn next_have(&mut self) -> Result<Option<ObjectId>, Error> {
         while self.uncommon_queued > 0 {
-            let Some(Queued { id, .. }) = self.queue.pop() else {
+            let Some(NegotiationEntry { id, .. }) = self.queue.pop() else {
                 break;
             };
             let Some(node) = self.nodes.get_mut(&id) else {

@@ -4,7 +4,7 @@ use bstr::{BStr, BString, ByteSlice};
 
 /// A login in the file.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Login {
+pub struct NetrcLogin {
     /// The user name.
     pub user: BString,
     /// The password.
@@ -13,10 +13,10 @@ pub struct Login {
 
 /// Finds the first login for `host`: that of its `machine` entry or of `default`. With a `user`, only
 /// logins of this user match. Entries without a name or a password are skipped.
-pub fn find(text: &[u8], host: &str, user: Option<&BStr>) -> Option<Login> {
-    let mut words = Words { rest: text };
-    let mut entry: Option<(Login, bool)> = None;
-    let is_found = |entry: &Option<(Login, bool)>| {
+pub fn find(text: &[u8], host: &str, user: Option<&BStr>) -> Option<NetrcLogin> {
+    let mut words = NetrcWords { rest: text };
+    let mut entry: Option<(NetrcLogin, bool)> = None;
+    let is_found = |entry: &Option<(NetrcLogin, bool)>| {
         let (login, is_meant) = entry.as_ref()?;
         let fits = user.is_none_or(|user| user == login.user);
         let is_whole = !login.user.is_empty() && !login.password.is_empty();
@@ -32,7 +32,7 @@ pub fn find(text: &[u8], host: &str, user: Option<&BStr>) -> Option<Login> {
                     b"machine" => words.next()?.eq_ignore_ascii_case(host.as_bytes()),
                     _ => true,
                 };
-                entry = Some((Login::default(), is_meant));
+                entry = Some((NetrcLogin::default(), is_meant));
             }
             b"macdef" => words.skip_macro(),
             b"login" | b"password" | b"account" => {
@@ -51,11 +51,11 @@ pub fn find(text: &[u8], host: &str, user: Option<&BStr>) -> Option<Login> {
 
 /// The words of the file: separated by white space, or quoted with backslash escapes. A line that
 /// begins with `#` is a comment.
-struct Words<'a> {
+struct NetrcWords<'a> {
     rest: &'a [u8],
 }
 
-impl Iterator for Words<'_> {
+impl Iterator for NetrcWords<'_> {
     type Item = BString;
 
     fn next(&mut self) -> Option<BString> {
@@ -75,7 +75,7 @@ impl Iterator for Words<'_> {
     }
 }
 
-impl Words<'_> {
+impl NetrcWords<'_> {
     fn skip_line(&mut self) {
         let end = self
             .rest

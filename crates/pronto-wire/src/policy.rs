@@ -30,7 +30,7 @@ impl Allow {
 
 /// The user's settings for transports.
 #[derive(Clone, Debug)]
-pub struct Policy {
+pub struct TransportPolicy {
     /// The only allowed transports (`GIT_ALLOW_PROTOCOL`), which overrides all other settings.
     pub only: Option<Vec<String>>,
     /// The settings for single transports (`protocol.<name>.allow`).
@@ -41,9 +41,9 @@ pub struct Policy {
     pub from_user: bool,
 }
 
-impl Default for Policy {
+impl Default for TransportPolicy {
     fn default() -> Self {
-        Policy {
+        TransportPolicy {
             only: None,
             by_name: HashMap::new(),
             default: None,
@@ -52,7 +52,7 @@ impl Default for Policy {
     }
 }
 
-impl Policy {
+impl TransportPolicy {
     /// Returns whether the transport `name` may be used.
     pub fn allows(&self, name: &str) -> bool {
         self.allows_for(name, self.from_user)
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn the_environment_overrules_settings_and_defaults() {
-        let mut policy = Policy::default();
+        let mut policy = TransportPolicy::default();
         assert!(policy.allows("file") && policy.allows("https") && !policy.allows("ext"));
         policy.from_user = false;
         assert!(!policy.allows("file") && policy.allows("ssh"));
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_redirect_is_not_asked_for_by_the_user() {
-        let mut policy = Policy::default();
+        let mut policy = TransportPolicy::default();
         assert!(policy.check_redirect("https").is_ok());
         assert!(policy.check_redirect("file").is_err() && policy.check_redirect("ssh").is_err());
         policy.by_name.insert("http".into(), Allow::User);

@@ -9,8 +9,8 @@ use pronto_hash::ObjectId;
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Progress;
 
-use crate::address::Address;
-use crate::advertisement::Greeting;
+use crate::address::RemoteAddress;
+use crate::advertisement::ServerGreeting;
 use crate::client::{read_greeting, trace_greeting};
 use crate::error::{Error, ErrorKind};
 use crate::pktline;
@@ -18,11 +18,11 @@ use crate::reader::PacketReader;
 use crate::sideband::Demultiplexer;
 use crate::transport::{self, Connection, Options, Service, http};
 
-pub use report::{Report, ReportParser, Reported, Rewritten};
+pub use report::{Report, ReportParser, Reported, RewrittenRef};
 
 /// A requested update of a ref.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Command {
+pub struct PushCommand {
     /// The advertised value; null to create the ref.
     pub old: ObjectId,
     /// The new value; null to delete the ref.
@@ -35,7 +35,7 @@ pub struct Command {
 #[derive(Clone, Debug, Default)]
 pub struct Request {
     /// The ref updates, in order.
-    pub commands: Vec<Command>,
+    pub commands: Vec<PushCommand>,
     /// The requested capabilities, separated by spaces.
     pub features: String,
     /// The shallow commits of the local repository.
@@ -101,19 +101,19 @@ impl Request {
 }
 
 /// A callback that writes a pack to the given writer.
-pub type Produce<'a> = Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'a>;
+pub type ProducePack<'a> = Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'a>;
 
 /// A connection to a repository for a push.
 pub struct Pusher {
     packets: PacketReader<Box<dyn Connection>>,
-    greeting: Greeting,
+    greeting: ServerGreeting,
     interrupt: Interrupt,
     is_open: bool,
 }
 
 /// The response of the remote side to a push.
 #[derive(Debug)]
-pub struct Answer {
+pub struct PushAnswer {
     /// The status report; `None` if there is none or it could not be read.
     pub report: Option<Report>,
     /// The error because of which the pack could not be created or sent.
@@ -131,7 +131,7 @@ impl Pusher {
     /// [`ErrorKind::NotFound`], [`ErrorKind::Disconnected`] or [`ErrorKind::Malformed`] if the server
     /// does not speak the protocol.
     pub fn connect(
-        address: &Address,
+        address: &RemoteAddress,
         options: &Options,
         settings: Box<dyn http::Settings>,
         progress: &dyn Progress,
@@ -155,7 +155,7 @@ impl Pusher {
     }
 
     /// Returns the refs and capabilities of the remote side.
-    pub fn greeting(&self) -> &Greeting {
+    pub fn greeting(&self) -> &ServerGreeting {
         &self.greeting
     }
 
@@ -169,12 +169,12 @@ impl Pusher {
     pub fn push(
         &mut self,
         request: &Request,
-        produce: Option<Produce<'_>>,
+        produce: Option<ProducePack<'_>>,
         progress: &dyn Progress,
-    ) -> Result<Answer, Error> {
+    ) -> Result<PushAnswer, Error> {
         self.is_open = false;
         let words = crate::capabilities::Capabilities::from_words(request.features.as_bytes());
-        let reading = Reading {
+        let reading = AnswerForm {
             is_banded: words.has("side-band-64k"),
             reports: words.has("report-status") || words.has("report-status-v2"),
         };
@@ -210,10 +210,10 @@ impl Pusher {
     fn push_at_once(
         &mut self,
         encoded: &[u8],
-        produce: Option<Produce<'_>>,
-        reading: Reading,
+        produce: Option<ProducePack<'_>>,
+        reading: AnswerForm,
         progress: &dyn Progress,
-    ) -> Result<Answer, Error> {
+    ) -> Result<PushAnswer, Error> {
         let Some(produce) = produce else {
             self.packets.source_mut().send(encoded)?;
             return Ok(self.read(reading, progress, None));
@@ -244,11 +244,11 @@ impl Pusher {
 
     fn read(
         &mut self,
-        reading: Reading,
+        reading: AnswerForm,
         progress: &dyn Progress,
         unsent: Option<io::Error>,
-    ) -> Answer {
-        let mut answer = Answer {
+    ) -> PushAnswer {
+        let mut answer = PushAnswer {
             report: None,
             unsent,
             unread: None,
@@ -262,7 +262,7 @@ impl Pusher {
 
     fn read_report(
         &mut self,
-        reading: Reading,
+        reading: AnswerForm,
         progress: &dyn Progress,
     ) -> Result<Option<Report>, Error> {
         let hash = self.greeting.object_format;
@@ -321,7 +321,7 @@ fn joined(ended: std::thread::Result<io::Result<()>>) -> io::Result<()> {
 
 /// The form of the response, according to the requested capabilities.
 #[derive(Clone, Copy)]
-struct Reading {
+struct AnswerForm {
     is_banded: bool,
     reports: bool,
 }

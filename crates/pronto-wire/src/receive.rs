@@ -7,13 +7,13 @@ mod report;
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::{Kind, ObjectId};
 
-use crate::bounds::Room;
+use crate::bounds::ByteAllowance;
 use crate::certificate::Certificate;
 use crate::error::{Error, hung_up, malformed};
 use crate::pktline::{self, Packet};
 
-pub use end::{Parts, PushEnd};
-pub use report::{Reply, Rewrite, write_report};
+pub use end::{PushEnd, PushParts};
+pub use report::{CommandStatus, RefRewrite, write_report};
 
 /// The default memory limit for the commands, shallow lines and the certificate of one push. It
 /// suffices for a million commands.
@@ -24,7 +24,7 @@ pub const MOST_OPTION_BYTES: usize = 4 << 20;
 
 /// A requested update of a ref.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Command {
+pub struct ReceiveCommand {
     /// The value that was advertised to the client; null to create the ref.
     pub old: ObjectId,
     /// The new value; null to delete the ref.
@@ -54,7 +54,7 @@ pub struct Features {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
     /// The requested ref updates, in order.
-    pub commands: Vec<Command>,
+    pub commands: Vec<ReceiveCommand>,
     /// The shallow commits of the client.
     pub shallow: Vec<ObjectId>,
     /// The requested capabilities.
@@ -74,7 +74,7 @@ impl Request {
 
 /// The capabilities of the server that depend on its settings.
 #[derive(Clone, Copy, Debug)]
-pub struct Offer {
+pub struct ServerFeatures {
     /// The hash function of the repository.
     pub hash: Kind,
     /// Advertise `atomic` (`receive.advertiseAtomic`).
@@ -86,8 +86,8 @@ pub struct Offer {
 /// Parses a request packet by packet.
 #[derive(Debug)]
 pub struct RequestParser {
-    offer: Offer,
-    room: Room,
+    offer: ServerFeatures,
+    room: ByteAllowance,
     request: Request,
     /// The part of the certificate that was received.
     certificate: Option<BString>,
@@ -97,15 +97,15 @@ pub struct RequestParser {
 impl RequestParser {
     /// Creates a parser for a server with the capabilities `offer`. The memory limit is
     /// [`MOST_REQUEST_BYTES`].
-    pub fn new(offer: Offer) -> Self {
+    pub fn new(offer: ServerFeatures) -> Self {
         RequestParser::with_room(offer, MOST_REQUEST_BYTES)
     }
 
     /// Does the same as [`new`](Self::new), with the memory limit `bytes`.
-    pub fn with_room(offer: Offer, bytes: usize) -> Self {
+    pub fn with_room(offer: ServerFeatures, bytes: usize) -> Self {
         RequestParser {
             offer,
-            room: Room::new(bytes, "commands"),
+            room: ByteAllowance::new(bytes, "commands"),
             request: Request::default(),
             certificate: None,
             is_in_certificate: false,
@@ -123,7 +123,8 @@ impl RequestParser {
             // Other special packets also end the request.
             _ => return self.complete().map(Some),
         };
-        self.room.take(payload.len() + size_of::<Command>())?;
+        self.room
+            .take(payload.len() + size_of::<ReceiveCommand>())?;
         if let Some(text) = self.certificate.as_mut().filter(|_| self.is_in_certificate) {
             match payload {
                 b"push-cert-end\n" => self.is_in_certificate = false,
@@ -171,7 +172,7 @@ impl RequestParser {
         }
         let certificate = Certificate::parse(text)?;
         for line in certificate.changes() {
-            self.room.take(line.len() + size_of::<Command>())?;
+            self.room.take(line.len() + size_of::<ReceiveCommand>())?;
             request.commands.push(self.command(line)?);
         }
         request.certificate = Some(certificate);
@@ -208,12 +209,12 @@ impl RequestParser {
     }
 
     /// Parses a command `OLD NEW NAME`.
-    fn command(&self, line: &[u8]) -> Result<Command, Error> {
+    fn command(&self, line: &[u8]) -> Result<ReceiveCommand, Error> {
         let mut parts = line.splitn_str(3, " ");
         let mut next = || parts.next().unwrap_or_default();
         let (old, new, name) = (self.id(next()), self.id(next()), next());
         match (old, new) {
-            (Some(old), Some(new)) if line.find_iter(" ").nth(1).is_some() => Ok(Command {
+            (Some(old), Some(new)) if line.find_iter(" ").nth(1).is_some() => Ok(ReceiveCommand {
                 old,
                 new,
                 name: name.into(),
@@ -244,14 +245,14 @@ fn shown(text: &[u8]) -> String {
 /// Parses push options packet by packet.
 #[derive(Debug)]
 pub struct OptionsParser {
-    room: Room,
+    room: ByteAllowance,
     options: Vec<BString>,
 }
 
 impl Default for OptionsParser {
     fn default() -> Self {
         OptionsParser {
-            room: Room::new(MOST_OPTION_BYTES, "push options"),
+            room: ByteAllowance::new(MOST_OPTION_BYTES, "push options"),
             options: Vec::new(),
         }
     }
@@ -342,7 +343,7 @@ pub fn left_early() -> Error {
 mod tests {
     use super::*;
 
-    const OFFER: Offer = Offer {
+    const OFFER: ServerFeatures = ServerFeatures {
         hash: Kind::Sha1,
         atomic: true,
         push_options: false,

@@ -13,7 +13,7 @@ pub const INFINITE_DEPTH: u32 = 0x7fff_ffff;
 
 /// One line of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Line<'a> {
+pub enum RequestLine<'a> {
     /// A wanted object (`want`).
     Want {
         /// The id of the object.
@@ -58,13 +58,13 @@ pub enum Line<'a> {
     Unknown,
 }
 
-impl<'a> Line<'a> {
+impl<'a> RequestLine<'a> {
     /// Parses a line of the first part of a request in versions 0 and 1 (wants, shallow lines, depth).
     ///
     /// # Errors
     /// Fails with [`ErrorKind::Malformed`](crate::ErrorKind::Malformed) and Git's message if a known
     /// line is malformed.
-    pub fn of_needs(line: &'a [u8], kind: Kind) -> Result<Line<'a>, Error> {
+    pub fn of_needs(line: &'a [u8], kind: Kind) -> Result<RequestLine<'a>, Error> {
         if let Some(rest) = line.strip_prefix(b"want ") {
             let (id, rest) = leading_id(rest, kind).ok_or_else(|| {
                 let line = line.as_bstr();
@@ -73,19 +73,19 @@ impl<'a> Line<'a> {
                 );
                 malformed(message)
             })?;
-            return Ok(Line::Want { id, rest });
+            return Ok(RequestLine::Want { id, rest });
         }
-        Ok(Self::limit(line, kind)?.unwrap_or(Line::Unknown))
+        Ok(Self::limit(line, kind)?.unwrap_or(RequestLine::Unknown))
     }
 
     /// Parses a line of the negotiation in versions 0 and 1.
     ///
     /// # Errors
     /// As for [`of_needs`](Self::of_needs).
-    pub fn of_negotiation(line: &'a [u8], kind: Kind) -> Result<Line<'a>, Error> {
+    pub fn of_negotiation(line: &'a [u8], kind: Kind) -> Result<RequestLine<'a>, Error> {
         match line {
-            b"done" => Ok(Line::Done),
-            _ => Ok(Self::have(line, kind)?.unwrap_or(Line::Unknown)),
+            b"done" => Ok(RequestLine::Done),
+            _ => Ok(Self::have(line, kind)?.unwrap_or(RequestLine::Unknown)),
         }
     }
 
@@ -93,7 +93,7 @@ impl<'a> Line<'a> {
     ///
     /// # Errors
     /// As for [`of_needs`](Self::of_needs).
-    pub fn of_fetch(line: &'a [u8], kind: Kind) -> Result<Line<'a>, Error> {
+    pub fn of_fetch(line: &'a [u8], kind: Kind) -> Result<RequestLine<'a>, Error> {
         if let Some(rest) = line.strip_prefix(b"want ") {
             let (id, rest) = leading_id(rest, kind).ok_or_else(|| {
                 let line = line.as_bstr();
@@ -101,37 +101,37 @@ impl<'a> Line<'a> {
                     format!("git upload-pack: protocol error, expected to get oid, not '{line}'");
                 malformed(message)
             })?;
-            return Ok(Line::Want { id, rest });
+            return Ok(RequestLine::Want { id, rest });
         }
         let after = |prefix: &str| line.strip_prefix(prefix.as_bytes()).map(BStr::new);
         if let Some(name) = after("want-ref ") {
-            return Ok(Line::WantRef(name));
+            return Ok(RequestLine::WantRef(name));
         }
         if let Some(protocols) = after("packfile-uris ") {
-            return Ok(Line::PackfileUris(protocols));
+            return Ok(RequestLine::PackfileUris(protocols));
         }
         Ok(match line {
-            b"thin-pack" => Line::ThinPack,
-            b"ofs-delta" => Line::OffsetDeltas,
-            b"no-progress" => Line::NoProgress,
-            b"include-tag" => Line::IncludeTag,
-            b"sideband-all" => Line::SidebandAll,
-            b"done" => Line::Done,
-            b"wait-for-done" => Line::WaitForDone,
-            b"deepen-relative" => Line::DeepenRelative,
+            b"thin-pack" => RequestLine::ThinPack,
+            b"ofs-delta" => RequestLine::OffsetDeltas,
+            b"no-progress" => RequestLine::NoProgress,
+            b"include-tag" => RequestLine::IncludeTag,
+            b"sideband-all" => RequestLine::SidebandAll,
+            b"done" => RequestLine::Done,
+            b"wait-for-done" => RequestLine::WaitForDone,
+            b"deepen-relative" => RequestLine::DeepenRelative,
             _ => match Self::have(line, kind)? {
                 Some(have) => have,
-                None => Self::limit(line, kind)?.unwrap_or(Line::Unknown),
+                None => Self::limit(line, kind)?.unwrap_or(RequestLine::Unknown),
             },
         })
     }
 
-    fn have(line: &'a [u8], kind: Kind) -> Result<Option<Line<'a>>, Error> {
+    fn have(line: &'a [u8], kind: Kind) -> Result<Option<RequestLine<'a>>, Error> {
         let Some(hex) = line.strip_prefix(b"have ") else {
             return Ok(None);
         };
         match leading_id(hex, kind) {
-            Some((id, _)) => Ok(Some(Line::Have(id))),
+            Some((id, _)) => Ok(Some(RequestLine::Have(id))),
             None => {
                 let hex = hex.as_bstr();
                 let message = format!("git upload-pack: expected SHA1 object, got '{hex}'");
@@ -141,31 +141,33 @@ impl<'a> Line<'a> {
     }
 
     /// Parses a line that limits the objects to send.
-    fn limit(line: &'a [u8], kind: Kind) -> Result<Option<Line<'a>>, Error> {
+    fn limit(line: &'a [u8], kind: Kind) -> Result<Option<RequestLine<'a>>, Error> {
         let after = |prefix: &str| line.strip_prefix(prefix.as_bytes()).map(BStr::new);
         let shown = line.as_bstr();
         if let Some(hex) = after("shallow ") {
             let found = leading_id(hex, kind);
             let (id, _) =
                 found.ok_or_else(|| malformed(format!("invalid shallow line: {shown}")))?;
-            return Ok(Some(Line::Shallow(id)));
+            return Ok(Some(RequestLine::Shallow(id)));
         }
         if let Some(text) = after("deepen ") {
-            let depth = number(text).map(Number::as_int).filter(|depth| *depth > 0);
+            let depth = number(text)
+                .map(ParsedNumber::as_int)
+                .filter(|depth| *depth > 0);
             let depth = depth.and_then(|depth| u32::try_from(depth).ok());
             let depth = depth.ok_or_else(|| malformed(format!("Invalid deepen: {shown}")))?;
-            return Ok(Some(Line::Deepen(depth)));
+            return Ok(Some(RequestLine::Deepen(depth)));
         }
         if let Some(text) = after("deepen-since ") {
-            let time = number(text).map(Number::as_time);
+            let time = number(text).map(ParsedNumber::as_time);
             let time = time.filter(|time| !matches!(*time, 0 | u64::MAX));
             let time = time.ok_or_else(|| malformed(format!("Invalid deepen-since: {shown}")))?;
-            return Ok(Some(Line::DeepenSince(time)));
+            return Ok(Some(RequestLine::DeepenSince(time)));
         }
         if let Some(name) = after("deepen-not ") {
-            return Ok(Some(Line::DeepenNot(name)));
+            return Ok(Some(RequestLine::DeepenNot(name)));
         }
-        Ok(after("filter ").map(Line::Filter))
+        Ok(after("filter ").map(RequestLine::Filter))
     }
 }
 
@@ -178,13 +180,13 @@ fn leading_id(text: &[u8], kind: Kind) -> Option<(ObjectId, &BStr)> {
 
 /// A number as the C library parses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Number {
+struct ParsedNumber {
     is_negative: bool,
     /// The absolute value, limited to 64 bits.
     magnitude: u64,
 }
 
-impl Number {
+impl ParsedNumber {
     /// Returns the result of `strtol` as an `int`.
     fn as_int(self) -> i32 {
         let limited = match i64::try_from(self.magnitude) {
@@ -206,7 +208,7 @@ impl Number {
 }
 
 /// Parses `text` as a decimal, octal or hexadecimal number. An empty text is zero.
-fn number(text: &[u8]) -> Option<Number> {
+fn number(text: &[u8]) -> Option<ParsedNumber> {
     let is_space = |byte: &u8| matches!(byte, b' ' | b'\t'..=b'\r');
     let start = text.iter().position(|byte| !is_space(byte));
     let text = start.map_or(&b""[..], |start| &text[start..]);
@@ -228,7 +230,7 @@ fn number(text: &[u8]) -> Option<Number> {
             .and_then(|shifted| shifted.checked_add(u64::from(value)))
             .unwrap_or(u64::MAX);
     }
-    Some(Number {
+    Some(ParsedNumber {
         is_negative,
         magnitude,
     })
@@ -240,28 +242,32 @@ mod tests {
 
     const ID: &str = "0123456789012345678901234567890123456789";
 
-    fn fetch(line: &str) -> Result<Line<'_>, String> {
-        Line::of_fetch(line.as_bytes(), Kind::Sha1).map_err(|error| error.message().to_owned())
+    fn fetch(line: &str) -> Result<RequestLine<'_>, String> {
+        RequestLine::of_fetch(line.as_bytes(), Kind::Sha1)
+            .map_err(|error| error.message().to_owned())
     }
 
     #[test]
     fn ids_may_be_followed_by_anything() {
         let id = pronto_hash::parse_hex(ID.as_bytes()).expect("an id");
         let line = format!("want {ID} side-band");
-        let parsed = Line::of_needs(line.as_bytes(), Kind::Sha1).expect("a line");
+        let parsed = RequestLine::of_needs(line.as_bytes(), Kind::Sha1).expect("a line");
         let rest = " side-band".into();
-        assert_eq!(parsed, Line::Want { id, rest });
-        assert_eq!(fetch(&format!("have {ID}x")), Ok(Line::Have(id)));
+        assert_eq!(parsed, RequestLine::Want { id, rest });
+        assert_eq!(fetch(&format!("have {ID}x")), Ok(RequestLine::Have(id)));
         assert!(fetch("have 0123").is_err() && fetch(&format!("want  {ID}")).is_err());
     }
 
     #[test]
     fn numbers_are_read_as_by_the_c_library() {
-        assert_eq!(fetch("deepen 0x10"), Ok(Line::Deepen(16)));
-        assert_eq!(fetch("deepen 010"), Ok(Line::Deepen(8)));
-        assert_eq!(fetch("deepen +3"), Ok(Line::Deepen(3)));
-        assert_eq!(fetch("deepen 2147483647"), Ok(Line::Deepen(INFINITE_DEPTH)));
-        assert_eq!(fetch("deepen 4294967297"), Ok(Line::Deepen(1)));
+        assert_eq!(fetch("deepen 0x10"), Ok(RequestLine::Deepen(16)));
+        assert_eq!(fetch("deepen 010"), Ok(RequestLine::Deepen(8)));
+        assert_eq!(fetch("deepen +3"), Ok(RequestLine::Deepen(3)));
+        assert_eq!(
+            fetch("deepen 2147483647"),
+            Ok(RequestLine::Deepen(INFINITE_DEPTH))
+        );
+        assert_eq!(fetch("deepen 4294967297"), Ok(RequestLine::Deepen(1)));
         for wrong in [
             "",
             "0",
@@ -276,20 +282,21 @@ mod tests {
         }
         assert_eq!(
             fetch("deepen-since 1700000000"),
-            Ok(Line::DeepenSince(1_700_000_000))
+            Ok(RequestLine::DeepenSince(1_700_000_000))
         );
         assert!(fetch("deepen-since -1").is_err() && fetch("deepen-since 0").is_err());
     }
 
     #[test]
     fn what_belongs_to_the_other_version_is_unknown() {
-        assert_eq!(fetch("sideband"), Ok(Line::Unknown));
-        let needs = |line: &'static str| Line::of_needs(line.as_bytes(), Kind::Sha1).ok();
+        assert_eq!(fetch("sideband"), Ok(RequestLine::Unknown));
+        let needs = |line: &'static str| RequestLine::of_needs(line.as_bytes(), Kind::Sha1).ok();
         for line in ["thin-pack", "deepen-relative", "done", "have 12"] {
-            assert_eq!(needs(line), Some(Line::Unknown));
+            assert_eq!(needs(line), Some(RequestLine::Unknown));
         }
-        let later = |line: &'static str| Line::of_negotiation(line.as_bytes(), Kind::Sha1).ok();
-        assert_eq!(later("done"), Some(Line::Done));
-        assert_eq!(later("deepen 0"), Some(Line::Unknown));
+        let later =
+            |line: &'static str| RequestLine::of_negotiation(line.as_bytes(), Kind::Sha1).ok();
+        assert_eq!(later("done"), Some(RequestLine::Done));
+        assert_eq!(later("deepen 0"), Some(RequestLine::Unknown));
     }
 }

@@ -20,7 +20,7 @@ const LONGEST_LINE: usize = 64 * 1024;
 /// passed to `progress`.
 pub struct Demultiplexer<'a, R> {
     packets: &'a mut PacketReader<R>,
-    messages: Messages<'a>,
+    messages: RemoteMessages<'a>,
     /// The unread range of the payload of the current packet.
     left: Range<usize>,
     ended: bool,
@@ -32,7 +32,7 @@ impl<'a, R: Read> Demultiplexer<'a, R> {
     pub fn new(packets: &'a mut PacketReader<R>, progress: &'a dyn Progress) -> Self {
         Demultiplexer {
             packets,
-            messages: Messages::new(progress),
+            messages: RemoteMessages::new(progress),
             left: 0..0,
             ended: false,
             interrupt: Interrupt::new(),
@@ -131,15 +131,15 @@ impl<'a, R: Read> Demultiplexer<'a, R> {
 ///
 /// Each line is passed to [`Progress::message`] with the prefix `remote: ` and without its line feed. A
 /// carriage return at the end of a line is kept, because the next line overwrites it.
-pub struct Messages<'a> {
+pub struct RemoteMessages<'a> {
     progress: &'a dyn Progress,
     partial: Vec<u8>,
 }
 
-impl<'a> Messages<'a> {
+impl<'a> RemoteMessages<'a> {
     /// Creates a splitter that passes lines to `progress`.
     pub fn new(progress: &'a dyn Progress) -> Self {
-        Messages {
+        RemoteMessages {
             progress,
             partial: Vec::new(),
         }

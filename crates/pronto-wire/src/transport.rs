@@ -11,10 +11,10 @@ use std::time::Instant;
 use bstr::BString;
 use pronto_io::descriptor;
 
-use crate::address::Address;
-use crate::advertisement::Version;
+use crate::address::RemoteAddress;
+use crate::advertisement::ProtocolVersion;
 use crate::error::{Error, ErrorKind};
-use crate::policy::Policy;
+use crate::policy::TransportPolicy;
 
 mod daemon;
 pub mod http;
@@ -22,7 +22,7 @@ mod pace;
 mod process;
 mod ssh;
 
-pub use pace::{Limits, LowSpeed};
+pub use pace::{LowSpeed, Timeouts};
 
 pub use pronto_config::environment::LOCAL_VARIABLES;
 
@@ -153,7 +153,7 @@ impl Service {
 
 /// The address family for connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Family {
+pub enum AddressFamily {
     /// IPv4 or IPv6.
     #[default]
     Any,
@@ -169,7 +169,7 @@ pub enum Family {
 pub struct Options {
     /// The requested version of the protocol (`protocol.version`). The remote side may choose a lower
     /// one.
-    pub version: Version,
+    pub version: ProtocolVersion,
     /// The command that serves on the remote side, for its shell (`--upload-pack`, `--receive-pack`).
     pub command: Option<BString>,
     /// The git program that serves local repositories if `command` is not set.
@@ -179,16 +179,16 @@ pub struct Options {
     /// The directory in which programs of connections run; `None` for that of this process.
     pub directory: Option<PathBuf>,
     /// The address family.
-    pub family: Family,
+    pub family: AddressFamily,
     /// The allowed transports (`protocol.allow`).
-    pub policy: Policy,
+    pub policy: TransportPolicy,
     /// Options for ssh.
-    pub ssh: Ssh,
+    pub ssh: SshOptions,
     /// A program that connects to git daemons. It is called with host and port (`core.gitProxy`,
     /// `GIT_PROXY_COMMAND`).
     pub git_proxy: Option<OsString>,
     /// The timeouts for the remote side.
-    pub limits: Limits,
+    pub limits: Timeouts,
     /// The session id of this side, which is sent if the remote side sends its own
     /// (`transfer.advertiseSID`).
     pub session_id: Option<BString>,
@@ -197,16 +197,16 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Options {
-            version: Version::default(),
+            version: ProtocolVersion::default(),
             command: None,
             git: "git".into(),
             environment: HashMap::new(),
             directory: None,
-            family: Family::default(),
-            policy: Policy::default(),
-            ssh: Ssh::default(),
+            family: AddressFamily::default(),
+            policy: TransportPolicy::default(),
+            ssh: SshOptions::default(),
             git_proxy: None,
-            limits: Limits::default(),
+            limits: Timeouts::default(),
             session_id: None,
         }
     }
@@ -214,7 +214,7 @@ impl Default for Options {
 
 /// Options for ssh.
 #[derive(Clone, Debug, Default)]
-pub struct Ssh {
+pub struct SshOptions {
     /// A shell command line (`GIT_SSH_COMMAND`, `core.sshCommand`).
     pub command: Option<BString>,
     /// A program (`GIT_SSH`), which is used if `command` is not set.
@@ -231,7 +231,7 @@ pub struct Ssh {
 /// [`ErrorKind::Connection`], [`ErrorKind::Authentication`], [`ErrorKind::NotFound`],
 /// [`ErrorKind::Address`] or [`ErrorKind::Unsupported`] if the connection cannot be made.
 pub fn connect(
-    address: &Address,
+    address: &RemoteAddress,
     service: Service,
     options: &Options,
     settings: Box<dyn http::Settings>,
@@ -242,24 +242,24 @@ pub fn connect(
         ..options.clone()
     };
     Ok(match address {
-        Address::File { path } => Box::new(process::local(path.as_ref(), service, options)?),
-        Address::Ssh { host, port, path } => {
-            let target = ssh::Target {
+        RemoteAddress::File { path } => Box::new(process::local(path.as_ref(), service, options)?),
+        RemoteAddress::Ssh { host, port, path } => {
+            let target = ssh::SshTarget {
                 host,
                 port: *port,
                 path: path.as_ref(),
             };
             Box::new(ssh::connect(&target, service, options)?)
         }
-        Address::Git { host, port, path } => {
-            let target = daemon::Target {
+        RemoteAddress::Git { host, port, path } => {
+            let target = daemon::DaemonTarget {
                 host,
                 port: *port,
                 path: path.as_ref(),
             };
             daemon::connect(&target, service, options)?
         }
-        Address::Http { url } => Box::new(http::connect(url, service, options, settings)?),
+        RemoteAddress::Http { url } => Box::new(http::connect(url, service, options, settings)?),
     })
 }
 
@@ -269,7 +269,7 @@ pub fn connect(
 /// Fails with the last error if no address accepts.
 fn connect_first(
     addresses: &[SocketAddr],
-    limits: &Limits,
+    limits: &Timeouts,
     failed: &mut dyn FnMut(SocketAddr, &io::Error),
 ) -> io::Result<TcpStream> {
     let until = Instant::now() + limits.connect;
@@ -291,18 +291,18 @@ fn connect_first(
 }
 
 /// Returns the version to request from `service`. There is no push in version 2.
-fn version_for(service: Service, version: Version) -> Version {
+fn version_for(service: Service, version: ProtocolVersion) -> ProtocolVersion {
     match (service, version) {
-        (Service::ReceivePack, Version::V2) => Version::V0,
+        (Service::ReceivePack, ProtocolVersion::V2) => ProtocolVersion::V0,
         (_, version) => version,
     }
 }
 
 /// Returns the value of `GIT_PROTOCOL` that requests `version`; `None` for version 0.
-fn version_parameter(version: Version) -> Option<&'static str> {
+fn version_parameter(version: ProtocolVersion) -> Option<&'static str> {
     match version {
-        Version::V0 => None,
-        Version::V1 => Some("version=1"),
-        Version::V2 => Some("version=2"),
+        ProtocolVersion::V0 => None,
+        ProtocolVersion::V1 => Some("version=1"),
+        ProtocolVersion::V2 => Some("version=2"),
     }
 }

@@ -26,7 +26,7 @@ pub use pronto_config::url::{NormalUrl, UrlMatch};
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Url {
-    origin: Origin,
+    origin: UrlOrigin,
     user: Option<BString>,
     password: Option<BString>,
     /// The path and query, escaped for a request; empty or with a `/` or `?` at the start.
@@ -36,14 +36,14 @@ pub struct Url {
 
 /// The scheme, host and port, to which secrets are bound.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Origin {
+pub struct UrlOrigin {
     scheme: String,
     host: String,
     port: u16,
 }
 
 /// The reason for which a text is not accepted as a URL.
-enum Refusal {
+enum InvalidUrl {
     /// A malformed or ambiguous URL.
     Bad(&'static str),
     /// A URL that only git supports.
@@ -59,8 +59,8 @@ impl Url {
     pub fn parse(text: &BStr) -> Result<Self, Error> {
         parse(text).map_err(|refusal| {
             let (kind, reason) = match refusal {
-                Refusal::Bad(reason) => (ErrorKind::Address, reason),
-                Refusal::Beyond(reason) => (ErrorKind::Unsupported, reason),
+                InvalidUrl::Bad(reason) => (ErrorKind::Address, reason),
+                InvalidUrl::Beyond(reason) => (ErrorKind::Unsupported, reason),
             };
             let shown = redacted(text);
             let message = format!("unable to parse URL '{}': {reason}", shown.escape_ascii());
@@ -110,7 +110,7 @@ impl Url {
     }
 
     /// Returns the scheme, host and port.
-    pub fn origin(&self) -> &Origin {
+    pub fn origin(&self) -> &UrlOrigin {
         &self.origin
     }
 
@@ -203,7 +203,7 @@ impl fmt::Debug for Url {
     }
 }
 
-impl Origin {
+impl UrlOrigin {
     /// Returns the scheme in lower case.
     pub fn scheme(&self) -> &str {
         &self.scheme
@@ -219,24 +219,24 @@ impl Origin {
 }
 
 /// Writes `scheme://host`, with the port unless it is the default port of the scheme.
-impl fmt::Display for Origin {
+impl fmt::Display for UrlOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}://{}", self.scheme, self.authority())
     }
 }
 
-fn parse(text: &BStr) -> Result<Url, Refusal> {
+fn parse(text: &BStr) -> Result<Url, InvalidUrl> {
     if text.iter().any(u8::is_ascii_control) {
-        return Err(Refusal::Bad("it holds a control character"));
+        return Err(InvalidUrl::Bad("it holds a control character"));
     }
-    let parts = split(text).map_err(Refusal::Bad)?;
+    let parts = split(text).map_err(InvalidUrl::Bad)?;
     check_rest(parts.rest)?;
     let (user, password) = match parts.login {
         Some(login) => split_login(login)?,
         None => (None, None),
     };
     let host = checked_host(parts.host)?;
-    let normal = NormalUrl::from_parts(&parts, false).map_err(Refusal::Bad)?;
+    let normal = NormalUrl::from_parts(&parts, false).map_err(InvalidUrl::Bad)?;
     let scheme = parts
         .scheme
         .to_ascii_lowercase()
@@ -247,7 +247,7 @@ fn parse(text: &BStr) -> Result<Url, Refusal> {
         None => default_port(&scheme),
     };
     Ok(Url {
-        origin: Origin { scheme, host, port },
+        origin: UrlOrigin { scheme, host, port },
         user,
         password,
         path: escaped(parts.rest),
@@ -255,35 +255,35 @@ fn parse(text: &BStr) -> Result<Url, Refusal> {
     })
 }
 
-fn check_rest(rest: &[u8]) -> Result<(), Refusal> {
+fn check_rest(rest: &[u8]) -> Result<(), InvalidUrl> {
     let head = &rest[..rest.find_byte(b'/').unwrap_or(rest.len())];
     if head.contains(&b'@') {
         let reason = "'@' after '?' or '#' leaves open which host is meant";
-        return Err(Refusal::Bad(reason));
+        return Err(InvalidUrl::Bad(reason));
     }
     if rest.contains(&b'#') {
-        return Err(Refusal::Bad("'#' must be written as '%23'"));
+        return Err(InvalidUrl::Bad("'#' must be written as '%23'"));
     }
     check_decoded(rest)
 }
 
 /// Refuses escapes of characters that end a line in the protocol of credential helpers.
-fn check_decoded(text: &[u8]) -> Result<(), Refusal> {
+fn check_decoded(text: &[u8]) -> Result<(), InvalidUrl> {
     let is_end = |digits: &[u8]| digits.eq_ignore_ascii_case(b"0a") || digits == b"00";
     let ends = text
         .windows(3)
         .any(|escape| escape[0] == b'%' && is_end(&escape[1..]));
     match ends {
-        true => Err(Refusal::Bad("it holds an escaped newline or NUL")),
+        true => Err(InvalidUrl::Bad("it holds an escaped newline or NUL")),
         false => Ok(()),
     }
 }
 
-type Login = (Option<BString>, Option<BString>);
+type UrlLogin = (Option<BString>, Option<BString>);
 
-fn split_login(login: &[u8]) -> Result<Login, Refusal> {
+fn split_login(login: &[u8]) -> Result<UrlLogin, InvalidUrl> {
     if login.iter().any(|byte| b"\\ ".contains(byte)) {
-        return Err(Refusal::Bad("backslash or space in the user"));
+        return Err(InvalidUrl::Bad("backslash or space in the user"));
     }
     check_decoded(login)?;
     let (user, password) = match login.split_once_str(":") {
@@ -294,37 +294,39 @@ fn split_login(login: &[u8]) -> Result<Login, Refusal> {
 }
 
 /// Returns the host in lower case, if it is a name or an IP address in the usual notation.
-fn checked_host(host: &[u8]) -> Result<String, Refusal> {
+fn checked_host(host: &[u8]) -> Result<String, InvalidUrl> {
     if host.is_empty() {
-        return Err(Refusal::Bad("it has no host"));
+        return Err(InvalidUrl::Bad("it has no host"));
     }
     if host.contains(&b'@') {
-        return Err(Refusal::Bad("a second '@' leaves open which host is meant"));
+        return Err(InvalidUrl::Bad(
+            "a second '@' leaves open which host is meant",
+        ));
     }
     if !host.is_ascii() {
-        return Err(Refusal::Beyond("its host is not written in ASCII"));
+        return Err(InvalidUrl::Beyond("its host is not written in ASCII"));
     }
     let text = host.to_str_lossy().to_ascii_lowercase();
     if let Some(inner) = text.strip_prefix('[') {
         let inner = inner.strip_suffix(']');
-        let address = inner.ok_or(Refusal::Bad("invalid characters in host name"))?;
+        let address = inner.ok_or(InvalidUrl::Bad("invalid characters in host name"))?;
         return match address.parse::<Ipv6Addr>() {
             Ok(_) => Ok(text),
-            Err(_) if address.contains("%25") => Err(Refusal::Beyond("its host has a zone")),
-            Err(_) => Err(Refusal::Bad("invalid IPv6 address")),
+            Err(_) if address.contains("%25") => Err(InvalidUrl::Beyond("its host has a zone")),
+            Err(_) => Err(InvalidUrl::Bad("invalid IPv6 address")),
         };
     }
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
     match text.bytes().all(is_name) {
         true => Ok(text),
-        false => Err(Refusal::Bad("invalid characters in host name")),
+        false => Err(InvalidUrl::Bad("invalid characters in host name")),
     }
 }
 
-fn port_number(digits: &[u8]) -> Result<u16, Refusal> {
+fn port_number(digits: &[u8]) -> Result<u16, InvalidUrl> {
     let port = digits.to_str().ok().and_then(|text| text.parse().ok());
     port.filter(|port| *port > 0 && digits.iter().all(u8::is_ascii_digit))
-        .ok_or(Refusal::Bad("invalid port number"))
+        .ok_or(InvalidUrl::Bad("invalid port number"))
 }
 
 fn default_port(scheme: &str) -> u16 {

@@ -1,7 +1,7 @@
 //! Attributes of paths from `.gitattributes` and similar files.
 //!
 //! An [`Attributes`] value is created once for an operation and a selection of attributes. Every thread
-//! has its own [`Stack`], which shares the files that were read. Rules that do not affect the selected
+//! has its own [`AttributeStack`], which shares the files that were read. Rules that do not affect the selected
 //! attributes are dropped after parsing, so that attributes for diffs, for example, cost a checkout
 //! nothing.
 //!
@@ -17,7 +17,7 @@ use bstr::{BStr, BString, ByteSlice};
 
 use crate::Error;
 use pronto_io::short::Short as _;
-use rules::{Definition, List, Names, Slot};
+use rules::{AttributeLine, AttributeNumbers, AttributeRules, AttributeSlot};
 
 mod names;
 mod once;
@@ -27,11 +27,11 @@ mod source;
 pub use names::Mentioned;
 pub use once::Once;
 pub use rules::Flaw;
-pub use source::{Directories, FromIndex, FromWorktree, Growing, Source};
+pub use source::{AttributesByDirectory, FromIndex, FromWorktree, Growing, ReadAttributes};
 
 /// The state of an attribute.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum State {
+pub enum AttributeState {
     /// No rule sets the attribute, or `!attr` resets it.
     #[default]
     Unspecified,
@@ -43,11 +43,11 @@ pub enum State {
     Value(Arc<BString>),
 }
 
-impl State {
+impl AttributeState {
     /// Returns the value, if the state has one.
     pub fn value(&self) -> Option<&BStr> {
         match self {
-            State::Value(value) => Some(value.as_bstr()),
+            AttributeState::Value(value) => Some(value.as_bstr()),
             _ => None,
         }
     }
@@ -67,18 +67,18 @@ pub struct Files {
 
 /// The attributes for one operation. Clones share the parsed files.
 #[derive(Clone)]
-pub struct Attributes(Arc<Shared>);
+pub struct Attributes(Arc<AttributesCache>);
 
-struct Shared {
-    names: Names,
+struct AttributesCache {
+    names: AttributeNumbers,
     /// The lists of the global files, lowest precedence first.
-    global: Vec<Arc<List>>,
-    top: Option<Arc<List>>,
-    info: Option<Arc<List>>,
+    global: Vec<Arc<AttributeRules>>,
+    top: Option<Arc<AttributeRules>>,
+    info: Option<Arc<AttributeRules>>,
     ignore_case: bool,
-    source: Box<dyn Source>,
+    source: Box<dyn ReadAttributes>,
     /// The lists by directory; `None` for a directory without matching rules.
-    read: RwLock<HashMap<BString, Option<Arc<List>>>>,
+    read: RwLock<HashMap<BString, Option<Arc<AttributeRules>>>>,
     /// Ignored lines, and the file of each.
     flaws: Mutex<Vec<(BString, Flaw)>>,
 }
@@ -90,7 +90,11 @@ impl Attributes {
     /// # Errors
     /// Fails with `ErrorKind::Patterns` if a file exists and cannot be read. As in Git, malformed lines
     /// are ignored.
-    pub fn new(selection: &[&str], files: &Files, source: Box<dyn Source>) -> Result<Self, Error> {
+    pub fn new(
+        selection: &[&str],
+        files: &Files,
+        source: Box<dyn ReadAttributes>,
+    ) -> Result<Self, Error> {
         let mut flaws = Vec::new();
         let mut parse = |bytes: Vec<u8>, file: &BStr| {
             let mut found = Vec::new();
@@ -110,13 +114,13 @@ impl Attributes {
             None => None,
         };
         let weakest_first = definitions.iter().chain(&top).chain(&info);
-        let names = Names::new(selection, weakest_first.flat_map(|lines| lines.iter()));
-        let compile = |lines: Vec<Definition>| {
-            let list = List::new(BString::default(), lines, &names);
+        let names = AttributeNumbers::new(selection, weakest_first.flat_map(|lines| lines.iter()));
+        let compile = |lines: Vec<AttributeLine>| {
+            let list = AttributeRules::new(BString::default(), lines, &names);
             (!list.is_empty()).then(|| Arc::new(list))
         };
         let global = definitions.into_iter().filter_map(compile).collect();
-        Ok(Attributes(Arc::new(Shared {
+        Ok(Attributes(Arc::new(AttributesCache {
             global,
             top: top.and_then(compile),
             info: info.and_then(compile),
@@ -135,9 +139,9 @@ impl Attributes {
     }
 
     /// Creates a stack for queries by one thread.
-    pub fn stack(&self) -> Stack {
-        Stack {
-            states: vec![State::Unspecified; self.0.names.selected()],
+    pub fn stack(&self) -> AttributeStack {
+        AttributeStack {
+            states: vec![AttributeState::Unspecified; self.0.names.selected()],
             slots: vec![None; self.0.names.len()],
             shared: Arc::clone(&self.0),
             directory: BString::default(),
@@ -165,7 +169,7 @@ impl std::fmt::Debug for Attributes {
     }
 }
 
-impl Shared {
+impl AttributesCache {
     fn take_flaws(&self) -> Vec<(BString, Flaw)> {
         let links = self.source.take_links().into_iter();
         let links = links.map(|directory| (file_in(directory.as_bstr()), Flaw::Link));
@@ -173,7 +177,7 @@ impl Shared {
         links.chain(std::mem::take(&mut *flaws)).collect()
     }
 
-    fn list(&self, directory: &BStr) -> Result<Option<Arc<List>>, Error> {
+    fn list(&self, directory: &BStr) -> Result<Option<Arc<AttributeRules>>, Error> {
         let read = self.read.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = read.get(directory) {
             return Ok(known.clone());
@@ -188,7 +192,7 @@ impl Shared {
                 let mut all = self.flaws.lock().unwrap_or_else(PoisonError::into_inner);
                 all.extend(flaws.into_iter().map(|flaw| (file.clone(), flaw)));
                 drop(all);
-                List::new(directory.to_owned(), lines, &self.names)
+                AttributeRules::new(directory.to_owned(), lines, &self.names)
             })
             .filter(|list| !list.is_empty())
             .map(Arc::new);
@@ -200,17 +204,17 @@ impl Shared {
 
 /// Queries the attributes of paths, one after another. Consecutive paths in the same directory are
 /// cheapest.
-pub struct Stack {
-    shared: Arc<Shared>,
+pub struct AttributeStack {
+    shared: Arc<AttributesCache>,
     directory: BString,
     /// The end of each component of `directory`, and the rules of that directory.
-    levels: Vec<(usize, Option<Arc<List>>)>,
+    levels: Vec<(usize, Option<Arc<AttributeRules>>)>,
     /// The states of all attributes and macros that the rules of the current path have set so far.
-    slots: Vec<Slot>,
-    states: Vec<State>,
+    slots: Vec<AttributeSlot>,
+    states: Vec<AttributeState>,
 }
 
-impl Stack {
+impl AttributeStack {
     /// Returns the lines that any stack of these attributes has ignored since the last call, each with
     /// the name of its file.
     pub fn take_flaws(&self) -> Vec<(BString, Flaw)> {
@@ -223,7 +227,7 @@ impl Stack {
     /// # Errors
     /// Fails with `ErrorKind::Patterns` if an attributes file of a directory of the path cannot be
     /// read.
-    pub fn states(&mut self, path: &BStr) -> Result<&[State], Error> {
+    pub fn states(&mut self, path: &BStr) -> Result<&[AttributeState], Error> {
         let (path, is_directory) = match path.strip_suffix(b"/") {
             Some(path) => (path.as_bstr(), true),
             None => (path, false),
@@ -294,8 +298,8 @@ impl Stack {
 mod tests {
     use super::*;
 
-    fn stack(files: &[(&str, &str)], selection: &[&str]) -> Stack {
-        let read: Directories = files
+    fn stack(files: &[(&str, &str)], selection: &[&str]) -> AttributeStack {
+        let read: AttributesByDirectory = files
             .iter()
             .map(|(directory, text)| (BString::from(*directory), text.as_bytes().to_vec()))
             .collect();
@@ -304,13 +308,13 @@ mod tests {
             .stack()
     }
 
-    fn show(stack: &mut Stack, path: &str) -> Vec<String> {
+    fn show(stack: &mut AttributeStack, path: &str) -> Vec<String> {
         let states = stack.states(path.into()).expect("nothing fails");
-        let show = |state: &State| match state {
-            State::Unspecified => "-".to_owned(),
-            State::Set => "set".to_owned(),
-            State::Unset => "unset".to_owned(),
-            State::Value(value) => value.to_string(),
+        let show = |state: &AttributeState| match state {
+            AttributeState::Unspecified => "-".to_owned(),
+            AttributeState::Set => "set".to_owned(),
+            AttributeState::Unset => "unset".to_owned(),
+            AttributeState::Value(value) => value.to_string(),
         };
         states.iter().map(show).collect()
     }

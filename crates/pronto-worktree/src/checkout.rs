@@ -15,8 +15,8 @@ use pronto_io::pool::Workers;
 use pronto_io::progress::Progress;
 
 use crate::attributes::Attributes;
-use crate::filter::{Programs, Settings};
-use crate::{Error, Objects};
+use crate::filter::{FilterPrograms, Settings};
+use crate::{Error, ObjectSource};
 
 mod collide;
 mod content;
@@ -33,20 +33,20 @@ mod write;
 
 pub use reflink::{ReflinkSources, SourceWorktree};
 pub use run::run;
-pub use warning::Warning;
+pub use warning::CheckoutWarning;
 
 /// The paths to remove and to write in a checkout, each list in index order.
 #[derive(Clone, Debug, Default)]
-pub struct Plan {
+pub struct CheckoutPlan {
     /// The paths to remove, before any file is written. Directories that become empty are removed, too.
-    pub remove: Vec<Removal>,
+    pub remove: Vec<PathRemoval>,
     /// The paths to write.
-    pub write: Vec<Item>,
+    pub write: Vec<CheckoutItem>,
 }
 
 /// A path to remove.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Removal {
+pub struct PathRemoval {
     /// The path from the top of the worktree.
     pub path: BString,
     /// Whether the path is the directory of a submodule, which is removed only if it is empty.
@@ -55,7 +55,7 @@ pub struct Removal {
 
 /// A path to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Item {
+pub struct CheckoutItem {
     /// The path from the top of the worktree.
     pub path: BString,
     /// The blob, or the commit of a submodule.
@@ -66,7 +66,7 @@ pub struct Item {
     pub replaces: bool,
 }
 
-impl Item {
+impl CheckoutItem {
     /// Returns whether the item is a submodule, which has no content in this repository.
     pub fn is_submodule(&self) -> bool {
         self.mode & mode::TYPE == mode::GITLINK
@@ -95,11 +95,11 @@ fn split(path: &BStr) -> (&BStr, &BStr) {
 
 /// The worktree, sources and observers of a checkout.
 #[derive(Clone, Copy)]
-pub struct Context<'a> {
+pub struct CheckoutContext<'a> {
     /// The top of the worktree.
     pub top: &'a Directory,
     /// The source of contents.
-    pub objects: &'a dyn Objects,
+    pub objects: &'a dyn ObjectSource,
     /// The attributes of the paths. They must select [`ATTRIBUTES`](crate::filter::ATTRIBUTES).
     pub attributes: &'a Attributes,
     /// The settings for conversions of content.
@@ -176,22 +176,22 @@ pub struct Outcome {
     /// The stat data of each item to write; `None` if the item was not written.
     pub written: Vec<Option<Stat>>,
     /// The paths that could not be removed or written, in the order of the index.
-    pub failed: Vec<Failure>,
+    pub failed: Vec<CheckoutFailure>,
     /// The paths that the file system treats as equal, sorted.
     pub collided: Vec<BString>,
     /// Warnings about other problems.
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<CheckoutWarning>,
     /// The largest number of workers at one time.
     pub most_workers: usize,
     /// Whether the checkout was interrupted.
     pub interrupted: bool,
     /// The filter programs. Their processes still run, and may convert further files.
-    pub programs: Option<Box<Programs>>,
+    pub programs: Option<Box<FilterPrograms>>,
 }
 
 /// A path that could not be removed or written.
 #[derive(Debug)]
-pub struct Failure {
+pub struct CheckoutFailure {
     /// The path from the top of the worktree.
     pub path: BString,
     /// The error.

@@ -6,5 +6,5 @@ mod trees;
 
 pub use crate::tree_list::ReadTree;
 pub use cached::cached_trees;
-pub use tree::{Announced, Comparison, tree_and_index};
-pub use trees::{Depth, trees};
+pub use tree::{IndexComparison, IntentToAdd, tree_and_index};
+pub use trees::{TreeDiffDepth, trees};

@@ -1,9 +1,9 @@
 //! Conversion of blobs to file contents and back: line endings, `ident`, `working-tree-encoding`,
 //! and the programs of `filter.<name>` (gitattributes(5), "Effects").
 //!
-//! [`Settings`] are the configuration, which all threads share. A [`Conversion`] combines the
+//! [`Settings`] are the configuration, which all threads share. A [`PathConversion`] combines the
 //! attributes of one path with the settings. Towards the worktree (smudge), [`Internal`] performs the
-//! conversions without a program and [`Programs`] runs programs. Towards Git (clean), [`ToGit`]
+//! conversions without a program and [`FilterPrograms`] runs programs. Towards Git (clean), [`ToGit`]
 //! performs all conversions.
 
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use bstr::{BStr, BString, ByteSlice};
 use gix_filter::eol::AttributesDigest;
 use pronto_hash::{Kind, ObjectId};
 
-use crate::attributes::State;
+use crate::attributes::AttributeState;
 use crate::{Error, ErrorKind};
 
 mod encoding;
@@ -25,9 +25,9 @@ mod warning;
 pub use encoding::{Encoding, reencode};
 pub use gix_filter::eol::{AutoCrlf, Mode as Eol};
 pub use internal::Internal;
-pub use programs::{Asked, Delayed, FileToSmudge, Programs};
+pub use programs::{Delayed, FileToSmudge, FilterAnswer, FilterPrograms};
 pub use to_git::{InIndex, ToGit};
-pub use warning::{EncodingFlaw, LineEnding, Warning, Warnings};
+pub use warning::{EncodingFlaw, FilterWarning, LineEnding, Warnings};
 
 /// The attributes that determine conversions. Select them for [`Settings::conversion`].
 pub const ATTRIBUTES: [&str; 6] = [
@@ -194,21 +194,26 @@ impl Settings {
     }
 
     /// Returns the conversion for the states of [`ATTRIBUTES`], in that order, with these settings.
-    pub fn conversion(&self, states: &[State]) -> Conversion {
-        let unspecified = State::Unspecified;
+    pub fn conversion(&self, states: &[AttributeState]) -> PathConversion {
+        let unspecified = AttributeState::Unspecified;
         let state = |at: usize| states.get(at).unwrap_or(&unspecified);
         let driver = state(4)
             .value()
             .and_then(|name| self.drivers.iter().position(|driver| driver.name == name));
-        Conversion {
+        PathConversion {
             eol: self.line_endings(state(0), state(1), state(2)),
-            ident: *state(3) == State::Set,
+            ident: *state(3) == AttributeState::Set,
             encoding: Encoding::from_state(state(5)),
             driver,
         }
     }
 
-    fn line_endings(&self, text: &State, crlf: &State, eol: &State) -> AttributesDigest {
+    fn line_endings(
+        &self,
+        text: &AttributeState,
+        crlf: &AttributeState,
+        eol: &AttributeState,
+    ) -> AttributesDigest {
         match attributed(text, crlf, eol) {
             None => self.auto_crlf.into(),
             Some(AttributesDigest::Text) => self.eol_configuration().to_eol().into(),
@@ -218,7 +223,11 @@ impl Settings {
 }
 
 /// Returns the line endings that the attributes alone require.
-fn attributed(text: &State, crlf: &State, eol: &State) -> Option<AttributesDigest> {
+fn attributed(
+    text: &AttributeState,
+    crlf: &AttributeState,
+    eol: &AttributeState,
+) -> Option<AttributesDigest> {
     let digest = text_state(text).or_else(|| text_state(crlf));
     if digest == Some(AttributesDigest::Binary) {
         return digest;
@@ -233,7 +242,7 @@ fn attributed(text: &State, crlf: &State, eol: &State) -> Option<AttributesDiges
 }
 
 /// Describes the states of `text`, `crlf` and `eol`, as in `git ls-files --eol`.
-pub fn attributes_in_words([text, crlf, eol]: [&State; 3]) -> &'static str {
+pub fn attributes_in_words([text, crlf, eol]: [&AttributeState; 3]) -> &'static str {
     match attributed(text, crlf, eol) {
         None => "",
         Some(AttributesDigest::Binary) => "-text",
@@ -259,12 +268,12 @@ pub fn endings_in_words(content: &[u8]) -> &'static str {
 }
 
 /// Returns the meaning of the attribute `text`, or of its legacy name `crlf`.
-fn text_state(state: &State) -> Option<AttributesDigest> {
+fn text_state(state: &AttributeState) -> Option<AttributesDigest> {
     match state {
-        State::Unspecified => None,
-        State::Set => Some(AttributesDigest::Text),
-        State::Unset => Some(AttributesDigest::Binary),
-        State::Value(value) => match value.as_slice() {
+        AttributeState::Unspecified => None,
+        AttributeState::Set => Some(AttributesDigest::Text),
+        AttributeState::Unset => Some(AttributesDigest::Binary),
+        AttributeState::Value(value) => match value.as_slice() {
             b"input" => Some(AttributesDigest::TextInput),
             b"auto" => Some(AttributesDigest::TextAuto),
             _ => None,
@@ -274,16 +283,16 @@ fn text_state(state: &State) -> Option<AttributesDigest> {
 
 /// The conversion of one path.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Conversion {
+pub struct PathConversion {
     eol: AttributesDigest,
     ident: bool,
     encoding: Encoding,
     driver: Option<usize>,
 }
 
-impl Conversion {
+impl PathConversion {
     /// The conversion that passes all contents unchanged.
-    pub const NONE: Conversion = Conversion {
+    pub const NONE: PathConversion = PathConversion {
         eol: AttributesDigest::Binary,
         ident: false,
         encoding: Encoding::None,
@@ -339,7 +348,7 @@ impl Conversion {
 /// Converts line endings towards the worktree. Returns `false` if they stay unchanged.
 fn to_crlf(
     source: &[u8],
-    conversion: &Conversion,
+    conversion: &PathConversion,
     settings: &Settings,
     out: &mut Vec<u8>,
     path: &BStr,

@@ -9,24 +9,24 @@ use pronto_io::short::Short as _;
 /// The patterns that apply to the whole worktree.
 #[derive(Clone, Debug, Default)]
 pub struct Patterns {
-    command_line: List,
+    command_line: IgnoreFile,
     /// The lists of files, in ascending precedence.
-    files: Vec<(BString, List)>,
+    files: Vec<(BString, IgnoreFile)>,
     ignore_case: bool,
 }
 
 /// The patterns of one file, with their line numbers.
 #[derive(Clone, Debug, Default)]
-struct List {
+struct IgnoreFile {
     lines: Vec<(Pattern, usize)>,
     content: Vec<u8>,
 }
 
 /// The line that determines whether a path is ignored (`git check-ignore --verbose`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rule<'a> {
+pub struct DecidingPattern<'a> {
     /// The source of the pattern.
-    pub source: Source<'a>,
+    pub source: PatternSource<'a>,
     /// The number of the line, from one.
     pub line: usize,
     /// The pattern as it is written in the file.
@@ -37,7 +37,7 @@ pub struct Rule<'a> {
 
 /// The source of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source<'a> {
+pub enum PatternSource<'a> {
     /// The command line.
     CommandLine,
     /// A file that applies to the whole worktree, by the name with which it was added.
@@ -66,7 +66,8 @@ impl Patterns {
     /// Adds the content of the file `name`, which takes precedence over earlier files. Add
     /// `core.excludesFile` first, then `info/exclude`.
     pub fn add_file(&mut self, name: &BStr, content: Vec<u8>) {
-        self.files.push((name.to_owned(), List::parse(content)));
+        self.files
+            .push((name.to_owned(), IgnoreFile::parse(content)));
     }
 
     /// Returns whether patterns match without regard to case.
@@ -75,8 +76,8 @@ impl Patterns {
     }
 }
 
-impl List {
-    fn parse(content: Vec<u8>) -> List {
+impl IgnoreFile {
+    fn parse(content: Vec<u8>) -> IgnoreFile {
         // Most `info/exclude` files consist of comments only and need no parser.
         let is_comment = |line: &[u8]| line.is_empty() || line.starts_with(b"#");
         let lines = match content.each_line().all(is_comment) {
@@ -85,7 +86,7 @@ impl List {
                 .map(|(pattern, line, _)| (pattern, line))
                 .collect(),
         };
-        List { lines, content }
+        IgnoreFile { lines, content }
     }
 
     /// Returns the pattern in line `number` as it is written, without spaces at its end.
@@ -107,26 +108,26 @@ pub type Reader<'a> = dyn Fn(&BStr) -> Option<Vec<u8>> + Sync + 'a;
 
 /// The patterns for one directory. A change of the directory reads the ignore files of the entered
 /// directories. If directories are visited in order, each file is read once.
-pub struct Stack<'a> {
+pub struct IgnoreStack<'a> {
     patterns: &'a Patterns,
     read: Option<&'a Reader<'a>>,
     directory: BString,
-    frames: Vec<Frame>,
+    frames: Vec<IgnoreDirectory>,
 }
 
 /// A directory between the top and the current one.
-struct Frame {
+struct IgnoreDirectory {
     /// The length of the path of the directory.
     len: usize,
-    list: List,
+    list: IgnoreFile,
     /// Whether the directory itself is ignored, and therefore everything in it.
     excluded: bool,
 }
 
-impl<'a> Stack<'a> {
+impl<'a> IgnoreStack<'a> {
     /// Creates a stack at the top. Without `read` there are no ignore files in directories.
-    pub fn new(patterns: &'a Patterns, read: Option<&'a Reader<'a>>) -> Stack<'a> {
-        let mut stack = Stack {
+    pub fn new(patterns: &'a Patterns, read: Option<&'a Reader<'a>>) -> IgnoreStack<'a> {
+        let mut stack = IgnoreStack {
             patterns,
             read,
             directory: BString::default(),
@@ -142,9 +143,9 @@ impl<'a> Stack<'a> {
             .read
             .filter(|_| !excluded)
             .and_then(|read| read(directory));
-        self.frames.push(Frame {
+        self.frames.push(IgnoreDirectory {
             len,
-            list: content.map(List::parse).unwrap_or_default(),
+            list: content.map(IgnoreFile::parse).unwrap_or_default(),
             excluded,
         });
     }
@@ -196,7 +197,11 @@ impl<'a> Stack<'a> {
     /// Returns the line that determines whether `path`, directly in the current directory, is ignored.
     /// If a parent directory is ignored, this is the line that ignores the topmost one. `is_directory`
     /// is called if a pattern for directories matches.
-    pub fn decide(&self, path: &BStr, is_directory: &dyn Fn() -> bool) -> Option<Rule<'_>> {
+    pub fn decide(
+        &self,
+        path: &BStr,
+        is_directory: &dyn Fn() -> bool,
+    ) -> Option<DecidingPattern<'_>> {
         let excluded = self.frames.iter().position(|frame| frame.excluded);
         let (source, &(ref pattern, line)) = match excluded {
             Some(at) => self.find(self.directory[..self.frames[at].len].as_bstr(), true, at)?,
@@ -211,15 +216,17 @@ impl<'a> Stack<'a> {
             }
         };
         let list = match source {
-            Place::CommandLine => &self.patterns.command_line,
-            Place::File(at) => &self.patterns.files[at].1,
-            Place::Frame(at) => &self.frames[at].list,
+            PatternList::CommandLine => &self.patterns.command_line,
+            PatternList::File(at) => &self.patterns.files[at].1,
+            PatternList::Frame(at) => &self.frames[at].list,
         };
-        Some(Rule {
+        Some(DecidingPattern {
             source: match source {
-                Place::CommandLine => Source::CommandLine,
-                Place::File(at) => Source::File(self.patterns.files[at].0.as_bstr()),
-                Place::Frame(at) => Source::Directory(self.directory[..self.frames[at].len].into()),
+                PatternList::CommandLine => PatternSource::CommandLine,
+                PatternList::File(at) => PatternSource::File(self.patterns.files[at].0.as_bstr()),
+                PatternList::Frame(at) => {
+                    PatternSource::Directory(self.directory[..self.frames[at].len].into())
+                }
             },
             line,
             text: list.text(line),
@@ -229,38 +236,38 @@ impl<'a> Stack<'a> {
 
     /// Finds the pattern that determines `path`, with the ignore files of the first `frames`
     /// directories.
-    fn find(&self, path: &BStr, is_directory: bool, frames: usize) -> Option<Found<'_>> {
+    fn find(&self, path: &BStr, is_directory: bool, frames: usize) -> Option<PatternMatch<'_>> {
         let ignore_case = self.patterns.ignore_case;
         let last = |list, base| last_match(list, path, base, is_directory, ignore_case);
         if let Some(line) = last(&self.patterns.command_line, 0) {
-            return Some((Place::CommandLine, line));
+            return Some((PatternList::CommandLine, line));
         }
         for (at, frame) in self.frames[..frames].iter().enumerate().rev() {
             let base = if frame.len == 0 { 0 } else { frame.len + 1 };
             if let Some(line) = last(&frame.list, base) {
-                return Some((Place::Frame(at), line));
+                return Some((PatternList::Frame(at), line));
             }
         }
         let files = self.patterns.files.iter().enumerate().rev();
         files
-            .filter_map(|(at, (_, list))| Some((Place::File(at), last(list, 0)?)))
+            .filter_map(|(at, (_, list))| Some((PatternList::File(at), last(list, 0)?)))
             .next()
     }
 }
 
 /// A list, and a line in it.
-type Found<'a> = (Place, &'a (Pattern, usize));
+type PatternMatch<'a> = (PatternList, &'a (Pattern, usize));
 
 /// The list that contains a pattern.
 #[derive(Clone, Copy)]
-enum Place {
+enum PatternList {
     CommandLine,
     File(usize),
     Frame(usize),
 }
 
 fn last_match<'p>(
-    list: &'p List,
+    list: &'p IgnoreFile,
     path: &BStr,
     base: usize,
     is_directory: bool,
@@ -294,7 +301,7 @@ mod tests {
         let mut patterns = Patterns::new(false);
         patterns.add_file("one".into(), b"*.tmp\n".to_vec());
         patterns.add_file("two".into(), b"!good.tmp\n".to_vec());
-        let mut stack = Stack::new(&patterns, Some(&files));
+        let mut stack = IgnoreStack::new(&patterns, Some(&files));
         let mut check = |path: &str| {
             let directory = path.rfind('/').map_or("", |slash| &path[..slash]);
             stack.enter(directory.into());
@@ -312,7 +319,7 @@ mod tests {
     fn the_command_line_wins() {
         let mut patterns = Patterns::new(true);
         patterns.add_pattern(b"keep.o");
-        let stack = Stack::new(&patterns, Some(&files));
+        let stack = IgnoreStack::new(&patterns, Some(&files));
         assert!(stack.is_ignored("keep.o".into(), false));
         assert!(stack.is_ignored("KEEP.O".into(), false));
     }
@@ -322,24 +329,30 @@ mod tests {
         let mut patterns = Patterns::new(false);
         let content = "\u{feff}# x\n\\!y  \nz\\ \nonly/\n";
         patterns.add_file("f".into(), content.as_bytes().to_vec());
-        let mut stack = Stack::new(&patterns, Some(&files));
-        let mut told = |path: &str, is_directory: bool| {
+        let mut stack = IgnoreStack::new(&patterns, Some(&files));
+        let mut reported = |path: &str, is_directory: bool| {
             let directory = path.rfind('/').map_or("", |slash| &path[..slash]);
             stack.enter(directory.into());
             let rule = stack.decide(path.into(), &|| is_directory)?;
             let source = match rule.source {
-                Source::Directory(directory) => format!("in '{directory}'"),
-                Source::File(name) => name.to_string(),
-                Source::CommandLine => String::new(),
+                PatternSource::Directory(directory) => format!("in '{directory}'"),
+                PatternSource::File(name) => name.to_string(),
+                PatternSource::CommandLine => String::new(),
             };
             Some(format!("{source} {} {}", rule.line, rule.text))
         };
-        assert_eq!(told("x.o", false).as_deref(), Some("in '' 1 *.o"));
-        assert_eq!(told("!y", false).as_deref(), Some("f 2 \\!y"));
-        assert_eq!(told("z ", false).as_deref(), Some("f 3 z\\ "));
-        assert_eq!(told("only", false), None);
-        assert_eq!(told("only", true).as_deref(), Some("f 4 only/"));
-        assert_eq!(told("build/a/b", false).as_deref(), Some("in '' 3 build/"));
-        assert_eq!(told("keep.o", false).as_deref(), Some("in '' 4 !keep.o"));
+        assert_eq!(reported("x.o", false).as_deref(), Some("in '' 1 *.o"));
+        assert_eq!(reported("!y", false).as_deref(), Some("f 2 \\!y"));
+        assert_eq!(reported("z ", false).as_deref(), Some("f 3 z\\ "));
+        assert_eq!(reported("only", false), None);
+        assert_eq!(reported("only", true).as_deref(), Some("f 4 only/"));
+        assert_eq!(
+            reported("build/a/b", false).as_deref(),
+            Some("in '' 3 build/")
+        );
+        assert_eq!(
+            reported("keep.o", false).as_deref(),
+            Some("in '' 4 !keep.o")
+        );
     }
 }

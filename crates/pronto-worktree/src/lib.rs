@@ -32,6 +32,6 @@ pub mod unpack;
 
 pub use error::{Error, ErrorKind};
 pub use hostile::Protect;
-pub use objects::{Objects, from_store};
+pub use objects::{ObjectSource, from_store};
 pub use pronto_config::glob;
 pub use recorded::recorded;

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 /// A name in a directory of the index.
-pub(crate) struct Name<'a> {
+pub(crate) struct IndexedName<'a> {
     pub(crate) name: &'a [u8],
     /// The entries with this name (the stages), or below it.
     pub(crate) entries: Range<usize>,
@@ -14,10 +14,15 @@ pub(crate) struct Name<'a> {
     pub(crate) is_directory: bool,
 }
 
-impl<'a> Name<'a> {
+impl<'a> IndexedName<'a> {
     /// Returns the name of the entry at `at`. Its directory has a path of `prefix_len` bytes with a
     /// slash, and entries up to `end`. The cost is logarithmic in the number of entries of the name.
-    pub(crate) fn at(index: &'a Index, at: usize, end: usize, prefix_len: usize) -> Name<'a> {
+    pub(crate) fn at(
+        index: &'a Index,
+        at: usize,
+        end: usize,
+        prefix_len: usize,
+    ) -> IndexedName<'a> {
         let path = index.path(at);
         let rest = path.get(prefix_len..).unwrap_or_default();
         let slash = rest.position_of(b'/').filter(|&slash| slash > 0);
@@ -28,7 +33,7 @@ impl<'a> Name<'a> {
                 None => other == path,
             }
         };
-        Name {
+        IndexedName {
             name: &rest[..slash.unwrap_or(rest.len())],
             entries: at..gallop(at, end, same),
             is_directory: slash.is_some(),
@@ -36,8 +41,8 @@ impl<'a> Name<'a> {
     }
 
     /// Returns the sort key of the name.
-    pub(crate) fn key(&self) -> SortKey<'a> {
-        SortKey {
+    pub(crate) fn key(&self) -> NameSortKey<'a> {
+        NameSortKey {
             name: self.name,
             is_directory: self.is_directory,
         }
@@ -49,11 +54,15 @@ impl<'a> Name<'a> {
     }
 
     /// Returns all names in a directory.
-    pub(crate) fn all(index: &'a Index, entries: Range<usize>, prefix_len: usize) -> Vec<Name<'a>> {
+    pub(crate) fn all(
+        index: &'a Index,
+        entries: Range<usize>,
+        prefix_len: usize,
+    ) -> Vec<IndexedName<'a>> {
         let mut names = Vec::new();
         let mut at = entries.start;
         while at < entries.end {
-            let name = Name::at(index, at, entries.end, prefix_len);
+            let name = IndexedName::at(index, at, entries.end, prefix_len);
             at = name.entries.end;
             names.push(name);
         }
@@ -72,21 +81,21 @@ pub(crate) fn is_sparse(index: &Index, entries: &Range<usize>, prefix_len: usize
 
 /// The sort key of a name in a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SortKey<'a> {
+pub(crate) struct NameSortKey<'a> {
     pub(crate) name: &'a [u8],
     pub(crate) is_directory: bool,
 }
 
 /// Compares names in the order of trees and of the index, in which names of directories end with a
 /// slash.
-pub(crate) fn compare(one: SortKey<'_>, two: SortKey<'_>) -> Ordering {
+pub(crate) fn compare(one: NameSortKey<'_>, two: NameSortKey<'_>) -> Ordering {
     let common = one.name.len().min(two.name.len());
-    let next = |key: SortKey<'_>| match key.name.get(common) {
+    let next = |key: NameSortKey<'_>| match key.name.get(common) {
         Some(&byte) => u16::from(byte) + 1,
         None if key.is_directory => u16::from(b'/') + 1,
         None => 0,
     };
-    let after = |key: SortKey<'_>| key.name.len() + usize::from(key.is_directory);
+    let after = |key: NameSortKey<'_>| key.name.len() + usize::from(key.is_directory);
     one.name[..common]
         .cmp(&two.name[..common])
         .then_with(|| next(one).cmp(&next(two)))

@@ -4,12 +4,12 @@ use std::io::Read;
 
 use gix_object::Kind;
 use pronto_hash::oid;
-use pronto_odb::{Content, Location, Store};
+use pronto_odb::{ObjectData, PackLocation, Store};
 
 use crate::{Error, ErrorKind};
 
 /// A source of objects that many threads use at the same time.
-pub trait Objects: Send + Sync {
+pub trait ObjectSource: Send + Sync {
     /// Reads the content of the object `id` into `buffer`, replaces the old content, and returns the
     /// type.
     ///
@@ -20,7 +20,7 @@ pub trait Objects: Send + Sync {
     /// Returns the position of the object in its pack. Reading objects in this order reads the disk
     /// sequentially. Returns `None` if the object is not in a pack or its position is expensive to
     /// find.
-    fn position(&self, id: &oid) -> Option<Location> {
+    fn position(&self, id: &oid) -> Option<PackLocation> {
         let _ = id;
         None
     }
@@ -29,7 +29,12 @@ pub trait Objects: Send + Sync {
     ///
     /// # Errors
     /// As for [`object`](Self::object).
-    fn object_at(&self, position: Location, id: &oid, buffer: &mut Vec<u8>) -> Result<Kind, Error> {
+    fn object_at(
+        &self,
+        position: PackLocation,
+        id: &oid,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Kind, Error> {
         let _ = position;
         self.object(id, buffer)
     }
@@ -41,56 +46,61 @@ pub trait Objects: Send + Sync {
     /// As for [`object`](Self::object).
     fn object_or_reader(
         &self,
-        position: Option<Location>,
+        position: Option<PackLocation>,
         id: &oid,
         below: u64,
         buffer: &mut Vec<u8>,
-    ) -> Result<Found, Error> {
+    ) -> Result<ObjectContent, Error> {
         let _ = below;
         let kind = match position {
             Some(position) => self.object_at(position, id, buffer),
             None => self.object(id, buffer),
         };
-        kind.map(Found::Whole)
+        kind.map(ObjectContent::Whole)
     }
 }
 
-/// The content of an object, from [`Objects::object_or_reader`].
-pub enum Found {
+/// The content of an object, from [`ObjectSource::object_or_reader`].
+pub enum ObjectContent {
     /// The object is in the buffer.
     Whole(Kind),
     /// A large object, with its type, its size and a reader.
     Large(Kind, u64, Box<dyn Read>),
 }
 
-impl Objects for Store {
+impl ObjectSource for Store {
     fn object(&self, id: &oid, buffer: &mut Vec<u8>) -> Result<Kind, Error> {
         found(self.find(id, buffer), id)
     }
 
-    fn position(&self, id: &oid) -> Option<Location> {
+    fn position(&self, id: &oid) -> Option<PackLocation> {
         Store::position(self, id)
     }
 
-    fn object_at(&self, position: Location, id: &oid, buffer: &mut Vec<u8>) -> Result<Kind, Error> {
+    fn object_at(
+        &self,
+        position: PackLocation,
+        id: &oid,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Kind, Error> {
         found(self.find_at(position, id, buffer), id)
     }
 
     fn object_or_reader(
         &self,
-        position: Option<Location>,
+        position: Option<PackLocation>,
         id: &oid,
         below: u64,
         buffer: &mut Vec<u8>,
-    ) -> Result<Found, Error> {
+    ) -> Result<ObjectContent, Error> {
         let answer = match position {
             Some(position) => self.find_or_stream_at(position, id, below, buffer),
             None => self.find_or_stream(id, below, buffer),
         };
         Ok(match found(answer, id)? {
-            Content::Whole(kind) => Found::Whole(kind),
-            Content::Large(reader) => {
-                Found::Large(reader.kind(), reader.size_bytes(), Box::new(reader))
+            ObjectData::Whole(kind) => ObjectContent::Whole(kind),
+            ObjectData::Large(reader) => {
+                ObjectContent::Large(reader.kind(), reader.size_bytes(), Box::new(reader))
             }
         })
     }
@@ -114,56 +124,70 @@ fn found<T>(answer: Result<Option<T>, pronto_odb::Error>, id: &oid) -> Result<T,
     }
 }
 
-impl<T: Objects + ?Sized> Objects for &T {
+impl<T: ObjectSource + ?Sized> ObjectSource for &T {
     fn object(&self, id: &oid, buffer: &mut Vec<u8>) -> Result<Kind, Error> {
         (**self).object(id, buffer)
     }
 
-    fn position(&self, id: &oid) -> Option<Location> {
+    fn position(&self, id: &oid) -> Option<PackLocation> {
         (**self).position(id)
     }
 
-    fn object_at(&self, position: Location, id: &oid, buffer: &mut Vec<u8>) -> Result<Kind, Error> {
+    fn object_at(
+        &self,
+        position: PackLocation,
+        id: &oid,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Kind, Error> {
         (**self).object_at(position, id, buffer)
     }
 
     fn object_or_reader(
         &self,
-        position: Option<Location>,
+        position: Option<PackLocation>,
         id: &oid,
         below: u64,
         buffer: &mut Vec<u8>,
-    ) -> Result<Found, Error> {
+    ) -> Result<ObjectContent, Error> {
         (**self).object_or_reader(position, id, below, buffer)
     }
 }
 
-impl<T: Objects + ?Sized> Objects for std::sync::Arc<T> {
+impl<T: ObjectSource + ?Sized> ObjectSource for std::sync::Arc<T> {
     fn object(&self, id: &oid, buffer: &mut Vec<u8>) -> Result<Kind, Error> {
         (**self).object(id, buffer)
     }
 
-    fn position(&self, id: &oid) -> Option<Location> {
+    fn position(&self, id: &oid) -> Option<PackLocation> {
         (**self).position(id)
     }
 
-    fn object_at(&self, position: Location, id: &oid, buffer: &mut Vec<u8>) -> Result<Kind, Error> {
+    fn object_at(
+        &self,
+        position: PackLocation,
+        id: &oid,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Kind, Error> {
         (**self).object_at(position, id, buffer)
     }
 
     fn object_or_reader(
         &self,
-        position: Option<Location>,
+        position: Option<PackLocation>,
         id: &oid,
         below: u64,
         buffer: &mut Vec<u8>,
-    ) -> Result<Found, Error> {
+    ) -> Result<ObjectContent, Error> {
         (**self).object_or_reader(position, id, below, buffer)
     }
 }
 
 /// Reads the content of the blob `id`.
-pub(crate) fn blob(objects: &dyn Objects, id: &oid, buffer: &mut Vec<u8>) -> Result<(), Error> {
+pub(crate) fn blob(
+    objects: &dyn ObjectSource,
+    id: &oid,
+    buffer: &mut Vec<u8>,
+) -> Result<(), Error> {
     expect(objects.object(id, buffer)?, Kind::Blob, id)
 }
 
@@ -196,15 +220,15 @@ const LARGEST_RESERVE: usize = 64 << 20;
 /// Reads the content of the blob `id` into `buffer`, or returns a reader if it has at least `below`
 /// bytes. `position` is the position of the blob, if known.
 pub(crate) fn blob_or_reader(
-    objects: &dyn Objects,
-    position: Option<Location>,
+    objects: &dyn ObjectSource,
+    position: Option<PackLocation>,
     id: &oid,
     below: u64,
     buffer: &mut Vec<u8>,
 ) -> Result<Option<LargeBlob>, Error> {
     match objects.object_or_reader(position, id, below, buffer)? {
-        Found::Whole(found) => expect(found, Kind::Blob, id).map(|()| None),
-        Found::Large(found, size_bytes, reader) => {
+        ObjectContent::Whole(found) => expect(found, Kind::Blob, id).map(|()| None),
+        ObjectContent::Large(found, size_bytes, reader) => {
             expect(found, Kind::Blob, id)?;
             Ok(Some(LargeBlob { size_bytes, reader }))
         }
@@ -212,7 +236,11 @@ pub(crate) fn blob_or_reader(
 }
 
 /// Reads the content of the tree `id`.
-pub(crate) fn tree(objects: &dyn Objects, id: &oid, buffer: &mut Vec<u8>) -> Result<(), Error> {
+pub(crate) fn tree(
+    objects: &dyn ObjectSource,
+    id: &oid,
+    buffer: &mut Vec<u8>,
+) -> Result<(), Error> {
     // The empty tree always exists, even if it is not stored.
     if id.is_empty_tree() {
         buffer.clear();

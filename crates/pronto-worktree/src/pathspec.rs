@@ -2,7 +2,7 @@
 
 use crate::{Error, ErrorKind};
 use bstr::{BStr, BString, ByteSlice};
-use item::{Item, Reach, Relation};
+use item::{PathspecExtent, PathspecItem, PathspecRelation};
 use pronto_io::short::Short as _;
 
 mod item;
@@ -10,7 +10,7 @@ mod magic;
 
 /// Defaults for all pathspecs, from the environment, global options, or the command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Defaults {
+pub struct PathspecDefaults {
     /// Disable magic and wildcards (`--literal-pathspecs`).
     pub literal: bool,
     /// Let wildcards not match slashes (`--glob-pathspecs`).
@@ -27,12 +27,12 @@ pub struct Defaults {
 /// A list of pathspecs, relative to the top of the worktree.
 #[derive(Clone, Debug, Default)]
 pub struct Pathspec {
-    items: Vec<Item>,
+    items: Vec<PathspecItem>,
 }
 
 /// The relation of a directory to a list of pathspecs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Directory {
+pub enum DirectoryRelation {
     /// No path in the directory matches.
     Outside,
     /// Some paths in the directory may match.
@@ -52,11 +52,11 @@ impl Pathspec {
         specs: impl IntoIterator<Item = &'a BStr>,
         prefix: &BStr,
         work_tree: &std::path::Path,
-        defaults: Defaults,
+        defaults: PathspecDefaults,
     ) -> Result<Pathspec, Error> {
         let mut items = Vec::new();
         for spec in specs {
-            items.push(Item::parse(spec, prefix, work_tree, defaults)?);
+            items.push(PathspecItem::parse(spec, prefix, work_tree, defaults)?);
         }
         if !items.is_empty() && items.iter().all(|item| item.exclude) {
             let place = match defaults.exclude_below_prefix {
@@ -64,7 +64,7 @@ impl Pathspec {
                 false => BStr::new(""),
             };
             let all = BStr::new(".");
-            items.push(Item::parse_path(
+            items.push(PathspecItem::parse_path(
                 all,
                 place,
                 work_tree,
@@ -88,7 +88,7 @@ impl Pathspec {
     /// Returns the position of the first pathspec that matches `path`, unless an exclude pathspec
     /// matches.
     pub fn position(&self, path: &BStr, is_directory: bool) -> Option<usize> {
-        let hit = |item: &&Item| item.matches(path, is_directory);
+        let hit = |item: &&PathspecItem| item.matches(path, is_directory);
         if self
             .items
             .iter()
@@ -197,28 +197,28 @@ impl Pathspec {
     }
 
     /// Returns the relation of the directory at `path` (without a slash at its end) to the pathspecs.
-    pub fn directory(&self, path: &BStr) -> Directory {
+    pub fn directory(&self, path: &BStr) -> DirectoryRelation {
         if self.items.is_empty() || path.is_empty() {
             return if self.items.is_empty() {
-                Directory::Inside
+                DirectoryRelation::Inside
             } else {
-                Directory::Partly
+                DirectoryRelation::Partly
             };
         }
         let excludes = self.items.iter().any(|item| item.exclude);
         let included = self.items.iter().filter(|item| !item.exclude);
-        let mut found = Directory::Outside;
+        let mut found = DirectoryRelation::Outside;
         for item in included {
             if item.matches(path, true) {
-                found = Directory::Inside;
+                found = DirectoryRelation::Inside;
                 break;
             }
             if item.may_match_below(path) {
-                found = Directory::Partly;
+                found = DirectoryRelation::Partly;
             }
         }
         match found {
-            Directory::Inside if excludes => Directory::Partly,
+            DirectoryRelation::Inside if excludes => DirectoryRelation::Partly,
             found => found,
         }
     }
@@ -234,7 +234,7 @@ impl Pathspec {
                 let relation = item.relation(path, with_slash.as_bstr());
                 matches!(
                     relation,
-                    Relation::Inside | Relation::Wildcard | Relation::Exact
+                    PathspecRelation::Inside | PathspecRelation::Wildcard | PathspecRelation::Exact
                 )
             })
     }
@@ -251,7 +251,7 @@ impl Pathspec {
             let mut items = items.filter(|item| item.exclude == exclude);
             items.find_map(|item| item.reach(path, recursive))
         };
-        reach(false).is_some() && reach(true) != Some(Reach::All)
+        reach(false).is_some() && reach(true) != Some(PathspecExtent::All)
     }
 
     /// Returns whether paths in the directory at `path` (without a slash at its end) are reported one
@@ -263,7 +263,7 @@ impl Pathspec {
         let with_slash = [path.as_bytes(), b"/"].concat();
         let included = self.items.iter().filter(|item| !item.exclude);
         let relations = included.map(|item| item.relation(path, with_slash.as_bstr()));
-        relations.max() == Some(Relation::Leading)
+        relations.max() == Some(PathspecRelation::Leading)
     }
 }
 
@@ -382,10 +382,10 @@ mod tests {
     use super::*;
 
     fn spec(specs: &[&str], prefix: &str) -> Pathspec {
-        spec_by(specs, prefix, Defaults::default())
+        spec_by(specs, prefix, PathspecDefaults::default())
     }
 
-    fn spec_by(specs: &[&str], prefix: &str, defaults: Defaults) -> Pathspec {
+    fn spec_by(specs: &[&str], prefix: &str, defaults: PathspecDefaults) -> Pathspec {
         let specs = specs.iter().map(|spec| BStr::new(*spec));
         Pathspec::parse(specs, prefix.into(), "/work".as_ref(), defaults).expect("it is sound")
     }
@@ -430,9 +430,9 @@ mod tests {
         let all = spec(&[":!x"], "a/");
         assert!(all.matches("a/y".into(), false) && !all.matches("a/x".into(), false));
         assert!(all.matches("z".into(), false) && all.matches("x".into(), false));
-        let below = Defaults {
+        let below = PathspecDefaults {
             exclude_below_prefix: true,
-            ..Defaults::default()
+            ..PathspecDefaults::default()
         };
         let all = spec_by(&[":!x"], "a/", below);
         assert!(all.matches("a/y".into(), false) && !all.matches("a/x".into(), false));
@@ -443,12 +443,15 @@ mod tests {
     #[test]
     fn what_may_match_in_a_directory() {
         let one = spec(&["a/b/c", "x*/y"], "");
-        assert_eq!(one.directory("a".into()), Directory::Partly);
-        assert_eq!(one.directory("a/b/c".into()), Directory::Inside);
-        assert_eq!(one.directory("a/c".into()), Directory::Outside);
-        assert_eq!(one.directory("ab".into()), Directory::Outside);
-        assert_eq!(one.directory("xy".into()), Directory::Partly);
-        assert_eq!(spec(&[":!a"], "").directory("b".into()), Directory::Partly);
+        assert_eq!(one.directory("a".into()), DirectoryRelation::Partly);
+        assert_eq!(one.directory("a/b/c".into()), DirectoryRelation::Inside);
+        assert_eq!(one.directory("a/c".into()), DirectoryRelation::Outside);
+        assert_eq!(one.directory("ab".into()), DirectoryRelation::Outside);
+        assert_eq!(one.directory("xy".into()), DirectoryRelation::Partly);
+        assert_eq!(
+            spec(&[":!a"], "").directory("b".into()),
+            DirectoryRelation::Partly
+        );
     }
 
     #[test]
@@ -458,7 +461,7 @@ mod tests {
                 [BStr::new(text)],
                 "".into(),
                 "/work".as_ref(),
-                Defaults::default(),
+                PathspecDefaults::default(),
             );
             parsed.expect_err("it is wrong").message().to_owned()
         };

@@ -1,11 +1,11 @@
 //! Converts file system metadata to the stat data of the index.
 
-use pronto_index::{Stat, Time};
+use pronto_index::{IndexTime, Stat};
 use pronto_io::dir::Metadata;
 
 /// Returns the stat data of a file as the index records them.
 pub fn recorded(metadata: &Metadata) -> Stat {
-    let time = |time: pronto_io::dir::Time| Time {
+    let time = |time: pronto_io::dir::FileTime| IndexTime {
         seconds: time.seconds as u32,
         nanoseconds: time.nanoseconds,
     };

@@ -8,7 +8,7 @@ mod expand;
 mod leftover;
 mod outside;
 
-pub use definition::Definition;
+pub use definition::SparseDefinition;
 pub use expand::expand;
 pub use leftover::Leftover;
 pub use outside::outside;
@@ -21,12 +21,12 @@ use pronto_index::Cover;
 /// The patterns of a sparse checkout.
 #[derive(Debug)]
 pub struct Sparse {
-    rules: Rules,
+    rules: SparseRules,
     ignore_case: bool,
 }
 
 #[derive(Debug)]
-enum Rules {
+enum SparseRules {
     /// Cone mode: directories with their whole content, and parent directories with only their files.
     Cone {
         whole: HashSet<BString>,
@@ -54,14 +54,14 @@ impl Sparse {
             .lines()
             .map(trim_end)
             .filter(|line| !line.starts_with(b"#"));
-        let rules = Rules::Patterns(patterns.filter_map(Pattern::from_bytes).collect());
+        let rules = SparseRules::Patterns(patterns.filter_map(Pattern::from_bytes).collect());
         (Sparse { rules, ignore_case }, unrecognized)
     }
 
     /// Returns whether the file `path` should be in the worktree.
     pub fn includes(&self, path: &BStr) -> bool {
         match &self.rules {
-            Rules::Cone {
+            SparseRules::Cone {
                 whole,
                 parents,
                 everything,
@@ -77,14 +77,14 @@ impl Sparse {
                     || std::iter::successors(Some(directory), |path| parent(path))
                         .any(|directory| whole.contains(directory))
             }
-            Rules::Patterns(patterns) => self.decide(patterns, path),
+            SparseRules::Patterns(patterns) => self.decide(patterns, path),
         }
     }
 
     /// Creates a matcher that answers [`includes`](Self::includes) for a series of paths. Consecutive
     /// paths in the same directory are cheapest.
-    pub fn matcher(&self) -> Matcher<'_> {
-        Matcher {
+    pub fn matcher(&self) -> SparseMatcher<'_> {
+        SparseMatcher {
             sparse: self,
             last: None,
         }
@@ -92,14 +92,14 @@ impl Sparse {
 
     /// Returns whether the patterns are in cone mode, which the sparse index requires.
     pub fn is_cone(&self) -> bool {
-        matches!(self.rules, Rules::Cone { .. })
+        matches!(self.rules, SparseRules::Cone { .. })
     }
 
     /// Returns the extent to which `directory` (without a slash at its end, and not the top) is in the
     /// worktree. Without cone mode the result is always [`Part`](Cover::Part). Costs one lookup for
     /// each component of the path.
     pub fn cover(&self, directory: &BStr) -> Cover {
-        let Rules::Cone {
+        let SparseRules::Cone {
             whole,
             parents,
             everything,
@@ -138,12 +138,12 @@ impl Sparse {
 
 /// A matcher that caches the result for the last directory.
 #[derive(Debug)]
-pub struct Matcher<'a> {
+pub struct SparseMatcher<'a> {
     sparse: &'a Sparse,
     last: Option<(BString, bool)>,
 }
 
-impl Matcher<'_> {
+impl SparseMatcher<'_> {
     /// Returns whether the file `path` should be in the worktree.
     pub fn includes(&mut self, path: &BStr) -> bool {
         if !self.sparse.is_cone() {
@@ -170,7 +170,7 @@ fn trim_end(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-fn parse_cone(text: &[u8]) -> Result<Rules, BString> {
+fn parse_cone(text: &[u8]) -> Result<SparseRules, BString> {
     let mut whole: HashSet<BString> = HashSet::new();
     let mut parents: HashSet<BString> = HashSet::new();
     let mut everything = false;
@@ -209,7 +209,7 @@ fn parse_cone(text: &[u8]) -> Result<Rules, BString> {
             },
         }
     }
-    Ok(Rules::Cone {
+    Ok(SparseRules::Cone {
         whole,
         parents,
         everything,

@@ -26,17 +26,17 @@ use crate::pathspec::Pathspec;
 use crate::{Error, ErrorKind};
 use bstr::{BStr, BString};
 use pronto_hash::oid;
-use pronto_index::{Index, Rules, Stat};
+use pronto_index::{Index, Stat, StatRules};
 use pronto_io::dir::Directory;
 use pronto_io::error::IoContext;
 use pronto_io::interrupt::Interrupt;
 use std::path::Path;
 
-pub use content::{Conversion, FileToDigest, Unconverted, digest_file};
+pub use content::{FileToDigest, ToBlob, Unconverted, digest_file};
 pub use monitored::Monitored;
 pub use recorded::{recorded, tracked_names};
 pub use remember::{blob_id, renew};
-pub use remembered::{News, Remembered};
+pub use remembered::{DirectoryNews, Remembered};
 pub use scheduler::default_threads;
 
 /// The mode of listing untracked files (`--untracked-files`).
@@ -77,7 +77,7 @@ pub struct Options {
     /// (`git ls-files --directory`).
     pub show_empty_directories: bool,
     /// The rules for comparing stat data (`core.trustCtime`, `core.checkStat`).
-    pub rules: Rules,
+    pub rules: StatRules,
     /// Whether different stat data mean a modified file, without a comparison of the content.
     pub stat_decides: bool,
     /// Compare the executable bit of files (`core.fileMode`).
@@ -104,7 +104,7 @@ impl Default for Options {
             untracked: Untracked::Normal,
             ignored: Ignored::No,
             show_empty_directories: false,
-            rules: Rules::default(),
+            rules: StatRules::default(),
             stat_decides: false,
             trust_executable: true,
             has_symlinks: true,
@@ -153,7 +153,7 @@ impl Submodules for () {
 }
 
 /// The input of a status walk.
-pub struct Job<'a> {
+pub struct StatusJob<'a> {
     /// The top of the worktree.
     pub work_tree: &'a Path,
     /// The directory of the repository. A `.git` in the worktree with another target is another
@@ -168,7 +168,7 @@ pub struct Job<'a> {
     /// The reader of ignore files, which may come from the index; `None` reads no ignore files.
     pub ignore_files: Option<&'a Reader<'a>>,
     /// The conversion of file contents to blobs.
-    pub conversion: &'a dyn Conversion,
+    pub conversion: &'a dyn ToBlob,
     /// The callback that examines submodules.
     pub submodules: &'a dyn Submodules,
     /// The interrupt that stops the walk.
@@ -184,7 +184,7 @@ pub struct Job<'a> {
 
 /// The change of a tracked file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum FileChange {
     /// The file does not exist, or is a directory.
     Deleted,
     /// The content or the executable bit of the file differs.
@@ -197,11 +197,11 @@ pub enum Change {
 
 /// A tracked file that differs from its entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Changed {
+pub struct ChangedFile {
     /// The position of the entry in the index; for a conflict, that of its first stage.
     pub position: usize,
     /// The change; `None` for a conflict.
-    pub change: Option<Change>,
+    pub change: Option<FileChange>,
     /// The mode with which the file would be staged; zero if the file does not exist.
     pub mode: u32,
     /// The differences, if the entry is a submodule.
@@ -210,15 +210,15 @@ pub struct Changed {
 
 /// A result that is reported during the walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum EarlyResult {
     /// The tracked file differs; `None` stands for a conflict.
-    Changed(Option<Change>),
+    Changed(Option<FileChange>),
     /// The path is untracked.
     Untracked,
 }
 
 /// A callback for paths as they are found. All threads of the walk call it.
-pub type Tell<'a> = dyn Fn(&BStr, Found) + Sync + 'a;
+pub type OnStatusPath<'a> = dyn Fn(&BStr, EarlyResult) + Sync + 'a;
 
 /// A path that could not be examined.
 #[derive(Debug)]
@@ -234,7 +234,7 @@ pub struct Problem {
 #[non_exhaustive]
 pub struct Outcome {
     /// The tracked files that differ and the conflicts, in index order.
-    pub changed: Vec<Changed>,
+    pub changed: Vec<ChangedFile>,
     /// The untracked files and directories, sorted. Directories have a slash at their end.
     pub untracked: Vec<BString>,
     /// The ignored files and directories, sorted. Directories have a slash at their end.
@@ -243,7 +243,7 @@ pub struct Outcome {
     /// Also entries whose content differs although the stat data match, with a size of zero.
     pub refreshed: Vec<(usize, Stat)>,
     /// New results for the untracked cache: see [`renew`].
-    pub news: Vec<News>,
+    pub news: Vec<DirectoryNews>,
     /// The entries that were found unchanged, if there is a file system monitor. They can be marked as
     /// valid (fsmonitor-valid bit).
     pub verified: Vec<u32>,
@@ -283,22 +283,25 @@ impl Outcome {
 /// # Errors
 /// Fails with [`ErrorKind::Io`] if the worktree cannot be opened, or with [`ErrorKind::Interrupted`].
 /// Paths below the top that cannot be examined are listed in [`Outcome::problems`].
-pub fn walk(job: &Job<'_>) -> Result<Outcome, Error> {
-    walk_telling(job, None)
+pub fn walk(job: &StatusJob<'_>) -> Result<Outcome, Error> {
+    walk_with_callback(job, None)
 }
 
-/// Does the same as [`walk`], and calls `tell` for the changed and untracked files of each directory
+/// Does the same as [`walk`], and calls `on_path` for the changed and untracked files of each directory
 /// after it was examined. The order is arbitrary, and a file may be reported twice.
 ///
 /// # Errors
 /// As for [`walk`].
-pub fn walk_telling(job: &Job<'_>, tell: Option<&Tell<'_>>) -> Result<Outcome, Error> {
+pub fn walk_with_callback(
+    job: &StatusJob<'_>,
+    on_path: Option<&OnStatusPath<'_>>,
+) -> Result<Outcome, Error> {
     let root = Directory::open(job.work_tree).context(
         ErrorKind::Io,
         "could not open directory",
         job.work_tree,
     )?;
-    let mut outcome = scheduler::run(job, tell, &root)?;
+    let mut outcome = scheduler::run(job, on_path, &root)?;
     outcome
         .changed
         .sort_unstable_by_key(|changed| changed.position);

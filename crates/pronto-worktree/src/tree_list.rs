@@ -2,11 +2,11 @@
 
 use bstr::BString;
 use gix_object::TreeRefIter;
-use pronto_diff::Side;
+use pronto_diff::DifferenceSide;
 use pronto_hash::oid;
 use pronto_index::mode;
 
-use crate::names::SortKey;
+use crate::names::NameSortKey;
 use crate::{Error, ErrorKind};
 
 /// A callback that reads the content of the tree `id` into the buffer.
@@ -14,27 +14,27 @@ pub type ReadTree<'a> = dyn FnMut(&oid, &mut Vec<u8>) -> Result<(), Error> + 'a;
 
 /// An entry of a tree.
 #[derive(Clone)]
-pub(crate) struct TreeEntry {
+pub(crate) struct ListedTreeEntry {
     pub(crate) name: BString,
-    pub(crate) side: Side,
+    pub(crate) side: DifferenceSide,
     /// Whether the mode has the form that Git writes today.
     pub(crate) is_canonical: bool,
 }
 
-impl TreeEntry {
+impl ListedTreeEntry {
     pub(crate) fn is_directory(&self) -> bool {
         self.side.mode == mode::TREE
     }
 
     /// Returns the sort key of the entry.
-    pub(crate) fn key(&self) -> SortKey<'_> {
-        SortKey {
+    pub(crate) fn key(&self) -> NameSortKey<'_> {
+        NameSortKey {
             name: &self.name,
             is_directory: self.is_directory(),
         }
     }
 
-    pub(crate) fn side(&self) -> Side {
+    pub(crate) fn side(&self) -> DifferenceSide {
         self.side
     }
 }
@@ -43,7 +43,7 @@ impl TreeEntry {
 ///
 /// # Errors
 /// Fails with [`ErrorKind::CorruptObject`] if the tree is malformed, or if `read` fails.
-pub(crate) fn read_tree(id: &oid, read: &mut ReadTree<'_>) -> Result<Vec<TreeEntry>, Error> {
+pub(crate) fn read_tree(id: &oid, read: &mut ReadTree<'_>) -> Result<Vec<ListedTreeEntry>, Error> {
     let mut content = Vec::new();
     read(id, &mut content)?;
     let mut entries = Vec::new();
@@ -55,11 +55,11 @@ pub(crate) fn read_tree(id: &oid, read: &mut ReadTree<'_>) -> Result<Vec<TreeEnt
         })?;
         let stored = u32::from(entry.mode.value());
         let mode = canonical(stored);
-        let side = Side {
+        let side = DifferenceSide {
             mode,
             id: entry.oid.to_owned(),
         };
-        entries.push(TreeEntry {
+        entries.push(ListedTreeEntry {
             name: entry.filename.to_owned(),
             side,
             is_canonical: mode == stored,

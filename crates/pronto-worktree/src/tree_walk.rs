@@ -7,10 +7,10 @@ use gix_object::tree::EntryRef;
 use pronto_hash::ObjectId;
 use pronto_index::mode;
 
-use entries::Entries;
+use entries::WalkedEntries;
 
 use crate::hostile::Protect;
-use crate::{Error, Objects, objects};
+use crate::{Error, ObjectSource, objects};
 
 mod entries;
 
@@ -21,7 +21,7 @@ pub(crate) type TreeId = Option<ObjectId>;
 
 /// A file, a symbolic link or a submodule in a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Side {
+pub struct TreeFile {
     /// The id of the blob or commit.
     pub id: ObjectId,
     /// The mode as the index records it.
@@ -30,19 +30,19 @@ pub struct Side {
 
 /// A path that differs between two trees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Change<'a> {
+pub struct TreePathChange<'a> {
     /// The path from the top.
     pub path: &'a BStr,
     /// The old state; `None` if the path is not in the old tree.
-    pub old: Option<Side>,
+    pub old: Option<TreeFile>,
     /// The new state; `None` if the path is not in the new tree.
-    pub new: Option<Side>,
+    pub new: Option<TreeFile>,
 }
 
 /// A step of the walk.
-pub(crate) enum Step<'a> {
+pub(crate) enum WalkEvent<'a> {
     /// A path differs.
-    Change(Change<'a>),
+    Change(TreePathChange<'a>),
     /// A directory of the new tree begins.
     Enter(Subtree<'a>),
     /// A directory that is equal in both trees and is skipped.
@@ -74,15 +74,15 @@ impl<'a> Subtree<'a> {
     }
 }
 
-/// The decision whether a directory is entered. Only used for [`Step::Enter`] and [`Step::Gone`]. There
-/// is no [`Step::Leave`] for a directory that is not entered.
+/// The decision whether a directory is entered. Only used for [`WalkEvent::Enter`] and [`WalkEvent::Gone`]. There
+/// is no [`WalkEvent::Leave`] for a directory that is not entered.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Go {
     On,
     Past,
 }
 
-type Visitor<'a> = dyn FnMut(Step<'_>) -> Result<Go, Error> + 'a;
+type Visitor<'a> = dyn FnMut(WalkEvent<'_>) -> Result<Go, Error> + 'a;
 
 /// Calls `visit` for the paths that differ between the trees `old` and `new`, in index order. `None`
 /// stands for the empty tree.
@@ -92,16 +92,16 @@ type Visitor<'a> = dyn FnMut(Step<'_>) -> Result<Go, Error> + 'a;
 /// malformed, with `ErrorKind::HostilePath` if the new tree has a name that must never be written, or
 /// if `visit` fails.
 pub fn diff(
-    objects: &dyn Objects,
+    objects: &dyn ObjectSource,
     old: Option<ObjectId>,
     new: Option<ObjectId>,
-    visit: &mut dyn FnMut(Change<'_>) -> Result<(), Error>,
+    visit: &mut dyn FnMut(TreePathChange<'_>) -> Result<(), Error>,
 ) -> Result<(), Error> {
     if old == new {
         return Ok(());
     }
     walk(objects, None, old, new, &mut |step| {
-        if let Step::Change(change) = step {
+        if let WalkEvent::Change(change) = step {
             visit(change)?;
         }
         Ok(Go::On)
@@ -111,13 +111,13 @@ pub fn diff(
 /// Does the same as [`diff`], and reports all steps. With `protect` the names of the new tree are
 /// checked.
 pub(crate) fn walk(
-    objects: &dyn Objects,
+    objects: &dyn ObjectSource,
     protect: Option<Protect>,
     old: TreeId,
     new: TreeId,
     visit: &mut Visitor<'_>,
 ) -> Result<(), Error> {
-    let mut walk = Walk {
+    let mut walk = TreeWalk {
         objects,
         protect,
         visit,
@@ -127,8 +127,8 @@ pub(crate) fn walk(
     walk.run(old, new)
 }
 
-struct Walk<'a> {
-    objects: &'a dyn Objects,
+struct TreeWalk<'a> {
+    objects: &'a dyn ObjectSource,
     protect: Option<Protect>,
     visit: &'a mut Visitor<'a>,
     path: BString,
@@ -138,16 +138,16 @@ struct Walk<'a> {
 
 /// A directory that the walk has entered. Levels are on an explicit stack, because nested trees could
 /// overflow the stack of a thread.
-struct Level {
-    old: Entries,
-    new: Entries,
+struct WalkedDirectory {
+    old: WalkedEntries,
+    new: WalkedEntries,
     /// The length of the path of the parent directory.
     outer_len: usize,
     /// Whether the new tree has the directory.
     is_new: bool,
 }
 
-impl Walk<'_> {
+impl TreeWalk<'_> {
     fn run(&mut self, old: TreeId, new: TreeId) -> Result<(), Error> {
         let mut levels = vec![self.level(old, new, 0)?];
         while let Some(level) = levels.last_mut() {
@@ -171,12 +171,12 @@ impl Walk<'_> {
     }
 
     /// Leaves the innermost directory.
-    fn leave(&mut self, levels: &mut Vec<Level>) -> Result<(), Error> {
+    fn leave(&mut self, levels: &mut Vec<WalkedDirectory>) -> Result<(), Error> {
         let Some(level) = levels.pop() else {
             return Ok(());
         };
         if !levels.is_empty() && level.is_new {
-            (self.visit)(Step::Leave)?;
+            (self.visit)(WalkEvent::Leave)?;
         }
         self.path.truncate(level.outer_len);
         self.spare.push(level.old.into_bytes());
@@ -193,21 +193,29 @@ impl Walk<'_> {
         Ok(buffer)
     }
 
-    fn level(&mut self, old: TreeId, new: TreeId, outer_len: usize) -> Result<Level, Error> {
+    fn level(
+        &mut self,
+        old: TreeId,
+        new: TreeId,
+        outer_len: usize,
+    ) -> Result<WalkedDirectory, Error> {
         let (old_bytes, new_bytes) = (self.read(old)?, self.read(new)?);
         let is_new = new.is_some();
         let (old, new) = match self.protect {
             None => {
-                let old = Entries::as_stored(old_bytes, old);
-                (old, Entries::as_stored(new_bytes, new))
+                let old = WalkedEntries::as_stored(old_bytes, old);
+                (old, WalkedEntries::as_stored(new_bytes, new))
             }
             // The old tree is not written, so its names are not checked.
             Some(_) => {
-                let old = Entries::in_order(old_bytes, old)?;
-                (old, Entries::checked(new_bytes, new, self.path.as_bstr())?)
+                let old = WalkedEntries::in_order(old_bytes, old)?;
+                (
+                    old,
+                    WalkedEntries::checked(new_bytes, new, self.path.as_bstr())?,
+                )
             }
         };
-        Ok(Level {
+        Ok(WalkedDirectory {
             old,
             new,
             outer_len,
@@ -217,7 +225,11 @@ impl Walk<'_> {
 
     /// Visits one name, and appends it to the path. If both sides have the name, either both or none
     /// are trees. Returns the trees of a directory to enter.
-    fn entry(&mut self, level: &Level, order: Ordering) -> Result<Option<(TreeId, TreeId)>, Error> {
+    fn entry(
+        &mut self,
+        level: &WalkedDirectory,
+        order: Ordering,
+    ) -> Result<Option<(TreeId, TreeId)>, Error> {
         let old = level.old.peek().filter(|_| order.is_le());
         let new = level.new.peek().filter(|_| order.is_ge());
         let Some(any) = new.or(old) else {
@@ -244,12 +256,12 @@ impl Walk<'_> {
         protect.check(new.filename, new.mode.is_link(), &path)
     }
 
-    fn leaf(&mut self, old: Option<Side>, new: Option<Side>) -> Result<(), Error> {
+    fn leaf(&mut self, old: Option<TreeFile>, new: Option<TreeFile>) -> Result<(), Error> {
         let path = self.path.as_bstr();
         let step = if old == new {
-            Step::Unchanged
+            WalkEvent::Unchanged
         } else {
-            Step::Change(Change { path, old, new })
+            WalkEvent::Change(TreePathChange { path, old, new })
         };
         (self.visit)(step).map(|_| ())
     }
@@ -263,8 +275,9 @@ impl Walk<'_> {
         for _ in 0..objects::DEEPEST {
             let Some(id) = tree else { return path };
             let read = objects::tree(self.objects, &id, &mut buffer);
-            let entries = read
-                .and_then(|()| Entries::checked(std::mem::take(&mut buffer), tree, path.as_bstr()));
+            let entries = read.and_then(|()| {
+                WalkedEntries::checked(std::mem::take(&mut buffer), tree, path.as_bstr())
+            });
             let Ok(mut entries) = entries else { break };
             let Ok(Some(first)) = entries.next() else {
                 break;
@@ -284,19 +297,19 @@ impl Walk<'_> {
             (_, Some(new)) => {
                 let subtree = Subtree { path, old, new };
                 if old == Some(new) {
-                    (self.visit)(Step::Same(subtree))?;
+                    (self.visit)(WalkEvent::Same(subtree))?;
                     return Ok(false);
                 }
-                Step::Enter(subtree)
+                WalkEvent::Enter(subtree)
             }
-            (Some(old), None) => Step::Gone(path, old),
+            (Some(old), None) => WalkEvent::Gone(path, old),
             (None, None) => return Ok(false),
         };
         Ok((self.visit)(step)? == Go::On)
     }
 }
 
-impl Level {
+impl WalkedDirectory {
     /// Compares the next names of both sides. Returns `None` at the end.
     fn next_name(&mut self) -> Result<Option<Ordering>, Error> {
         Ok(match (self.old.next()?, self.new.next()?) {
@@ -322,8 +335,8 @@ fn id(entry: EntryRef<'_>) -> ObjectId {
     entry.oid.to_owned()
 }
 
-fn side(entry: EntryRef<'_>) -> Side {
-    Side {
+fn side(entry: EntryRef<'_>) -> TreeFile {
+    TreeFile {
         id: entry.oid.to_owned(),
         mode: index_mode(entry.mode.value()),
     }

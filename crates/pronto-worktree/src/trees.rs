@@ -7,7 +7,7 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::{ObjectId, oid};
 use pronto_index::{CachedDirectory, CachedTree, CachedTreeBuilder, Flags, Index, mode};
 
-use crate::names::{Name, is_sparse};
+use crate::names::{IndexedName, is_sparse};
 use crate::objects::check_depth;
 use crate::{Error, ErrorKind};
 
@@ -28,7 +28,7 @@ pub struct Workshop<'a> {
 /// message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Fault {
+pub enum TreeFault {
     /// An entry is in conflict.
     Unmerged {
         /// The path of the entry.
@@ -47,22 +47,24 @@ pub enum Fault {
     More,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for TreeFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fault::Unmerged { path, id } => write!(f, "{path}: unmerged ({id})"),
-            Fault::FileAndDirectory { file, path } => write!(f, "You have both {file} and {path}"),
-            Fault::More => f.write_str("..."),
+            TreeFault::Unmerged { path, id } => write!(f, "{path}: unmerged ({id})"),
+            TreeFault::FileAndDirectory { file, path } => {
+                write!(f, "You have both {file} and {path}")
+            }
+            TreeFault::More => f.write_str("..."),
         }
     }
 }
 
 /// Returns the reasons for which `index` cannot be written as a tree: entries in conflict, or otherwise
 /// files with the path of a directory. The list is empty if the index can be written.
-pub fn faults(index: &Index) -> Vec<Fault> {
+pub fn faults(index: &Index) -> Vec<TreeFault> {
     let unmerged = index.iter().filter(|entry| entry.stage() != 0);
-    let mut faults: Vec<Fault> = unmerged
-        .map(|entry| Fault::Unmerged {
+    let mut faults: Vec<TreeFault> = unmerged
+        .map(|entry| TreeFault::Unmerged {
             path: entry.path.to_owned(),
             id: entry.id.to_owned(),
         })
@@ -76,7 +78,7 @@ pub fn faults(index: &Index) -> Vec<Fault> {
         };
         let both = pairs.filter(is_in);
         faults = both
-            .map(|(file, path)| Fault::FileAndDirectory {
+            .map(|(file, path)| TreeFault::FileAndDirectory {
                 file: file.to_owned(),
                 path: path.to_owned(),
             })
@@ -84,7 +86,7 @@ pub fn faults(index: &Index) -> Vec<Fault> {
             .collect();
     }
     if let Some(last) = faults.get_mut(MOST_FAULTS) {
-        *last = Fault::More;
+        *last = TreeFault::More;
     }
     faults
 }
@@ -125,7 +127,7 @@ pub fn make(
     cached: Option<&CachedTree>,
     workshop: &mut Workshop<'_>,
 ) -> Result<(ObjectId, CachedTree), Error> {
-    let mut maker = Maker {
+    let mut maker = TreeWriter {
         index,
         workshop,
         builder: CachedTree::builder(index.kind().null()),
@@ -136,7 +138,7 @@ pub fn make(
     Ok((made.id, maker.builder.finish()))
 }
 
-struct Maker<'a, 'w> {
+struct TreeWriter<'a, 'w> {
     index: &'a Index,
     workshop: &'a mut Workshop<'w>,
     builder: CachedTreeBuilder,
@@ -146,7 +148,7 @@ struct Maker<'a, 'w> {
 
 /// A directory whose tree is being written. Levels are on an explicit stack, because nested paths could
 /// overflow the stack of a thread.
-struct Level<'a> {
+struct TreeBuild<'a> {
     /// The name in the parent directory.
     name: &'a [u8],
     /// The entries that are not in the tree yet.
@@ -155,22 +157,22 @@ struct Level<'a> {
     cached: Option<CachedDirectory<'a>>,
     content: Vec<u8>,
     /// Whether an entry so far is intent-to-add.
-    announces: bool,
+    has_intent_to_add: bool,
 }
 
 /// A directory whose tree was written.
-struct Made {
+struct FinishedTree {
     id: ObjectId,
     /// Whether an entry below is intent-to-add.
-    announces: bool,
+    has_intent_to_add: bool,
 }
 
-impl<'a> Maker<'a, '_> {
+impl<'a> TreeWriter<'a, '_> {
     fn run(
         &mut self,
         entries: Range<usize>,
         cached: Option<CachedDirectory<'a>>,
-    ) -> Result<Made, Error> {
+    ) -> Result<FinishedTree, Error> {
         if let Some(made) = self.known(&entries, 0, cached)? {
             return Ok(made);
         }
@@ -187,10 +189,10 @@ impl<'a> Maker<'a, '_> {
                 continue;
             }
             let (start, end) = (level.entries.start, level.entries.end);
-            let name = Name::at(self.index, start, end, level.prefix_len);
+            let name = IndexedName::at(self.index, start, end, level.prefix_len);
             level.entries.start = name.entries.end;
             if !name.is_directory {
-                level.announces |= self.file(&name, &mut level.content)?;
+                level.has_intent_to_add |= self.file(&name, &mut level.content)?;
             } else if let Some(below) = self.below(name, &mut level)? {
                 outer.push(std::mem::replace(&mut level, below));
                 check_depth(outer.len()).map_err(|error| error.map_kind(|_| ErrorKind::Index))?;
@@ -199,13 +201,13 @@ impl<'a> Maker<'a, '_> {
     }
 
     /// Writes the tree of the current directory of the builder.
-    fn write(&mut self, level: Level<'_>) -> Result<Made, Error> {
+    fn write(&mut self, level: TreeBuild<'_>) -> Result<FinishedTree, Error> {
         let id = (self.workshop.write)(&level.content)?;
         self.builder.set_id(id);
         self.spare.push(level.content);
-        Ok(Made {
+        Ok(FinishedTree {
             id,
-            announces: level.announces,
+            has_intent_to_add: level.has_intent_to_add,
         })
     }
 
@@ -215,11 +217,11 @@ impl<'a> Maker<'a, '_> {
         entries: &Range<usize>,
         prefix_len: usize,
         cached: Option<CachedDirectory<'_>>,
-    ) -> Result<Option<Made>, Error> {
+    ) -> Result<Option<FinishedTree>, Error> {
         let made = |id: &oid| {
-            Some(Made {
+            Some(FinishedTree {
                 id: id.to_owned(),
-                announces: false,
+                has_intent_to_add: false,
             })
         };
         if let Some(cached) = cached
@@ -246,21 +248,25 @@ impl<'a> Maker<'a, '_> {
         entries: Range<usize>,
         prefix_len: usize,
         cached: Option<CachedDirectory<'a>>,
-    ) -> Level<'a> {
+    ) -> TreeBuild<'a> {
         let mut content = self.spare.pop().unwrap_or_default();
         content.clear();
-        Level {
+        TreeBuild {
             name,
             entries,
             prefix_len,
             cached,
             content,
-            announces: false,
+            has_intent_to_add: false,
         }
     }
 
     /// Enters a subdirectory of `above`. Returns the level if its tree must be written.
-    fn below(&mut self, name: Name<'a>, above: &mut Level<'a>) -> Result<Option<Level<'a>>, Error> {
+    fn below(
+        &mut self,
+        name: IndexedName<'a>,
+        above: &mut TreeBuild<'a>,
+    ) -> Result<Option<TreeBuild<'a>>, Error> {
         let cached = above
             .cached
             .and_then(|cached| cached.child(name.name.as_bstr()));
@@ -282,15 +288,15 @@ impl<'a> Maker<'a, '_> {
     }
 
     /// Leaves the subdirectory `name` of `above`, whose tree was written.
-    fn leave(&mut self, name: &[u8], made: &Made, above: &mut Level<'_>) {
+    fn leave(&mut self, name: &[u8], made: &FinishedTree, above: &mut TreeBuild<'_>) {
         self.builder.leave();
-        above.announces |= made.announces;
-        if !(made.announces && made.id.is_empty_tree()) {
+        above.has_intent_to_add |= made.has_intent_to_add;
+        if !(made.has_intent_to_add && made.id.is_empty_tree()) {
             push(&mut above.content, mode::TREE, name, &made.id);
         }
     }
 
-    fn file(&mut self, name: &Name<'_>, content: &mut Vec<u8>) -> Result<bool, Error> {
+    fn file(&mut self, name: &IndexedName<'_>, content: &mut Vec<u8>) -> Result<bool, Error> {
         let entry = self.index.entry(name.entries.start);
         let needs_object = !self.workshop.missing_ok && entry.mode != mode::GITLINK;
         if entry.id.is_null() || (needs_object && !(self.workshop.contains)(entry.id)?) {

@@ -14,10 +14,10 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 use pronto_index::{CachedTree, Entry, EntryRef, Flags, Index, Stat, mode};
 
-use crate::checkout::{Item, Outcome, Plan};
+use crate::checkout::{CheckoutItem, CheckoutPlan, Outcome};
 use crate::sparse::Leftover;
 use crate::tree_walk::TreeId;
-pub use crate::tree_walk::{Change, Side, diff};
+pub use crate::tree_walk::{TreeFile, TreePathChange, diff};
 
 mod cached;
 mod fresh;
@@ -30,18 +30,18 @@ mod two_way;
 mod worktree_view;
 
 pub use fresh::{all, files};
-pub use guard::MayGo;
+pub use guard::IsExpendable;
 pub use one_way::one_way;
-pub use refusal::{Refusal, Refusals};
+pub use refusal::{ObstructedPath, Refusals};
 pub use sparsity::sparsity;
 pub use two_way::two_way;
-pub use worktree_view::{Checker, WorktreeView};
+pub use worktree_view::{ContentChecker, WorktreeView};
 
 /// The result of planning.
 #[derive(Debug)]
-pub enum Decision {
+pub enum PlanningResult {
     /// The plan, which loses no content.
-    Plan(Unpacked),
+    Plan(UnpackPlan),
     /// The plan would lose content. Nothing was changed.
     Refused(Refusals),
     /// The sparse index is not sufficient: call again with an expanded index. Only [`two_way`] returns
@@ -51,9 +51,9 @@ pub enum Decision {
 
 /// The plan for the worktree and the changes of the index.
 #[derive(Debug, Default)]
-pub struct Unpacked {
+pub struct UnpackPlan {
     /// The plan for the worktree.
-    pub plan: Plan,
+    pub plan: CheckoutPlan,
     /// The changes of index entries in index order, at most one for each path.
     pub changes: Vec<IndexChange>,
     /// The cached trees of the new index.
@@ -73,7 +73,7 @@ pub struct IndexChange {
     pub item: Option<u32>,
 }
 
-impl Unpacked {
+impl UnpackPlan {
     /// Copies the stat data of the written files into the changed entries. The entry of a file that
     /// could not be written gets stat data that match no file.
     pub fn record(&mut self, outcome: &Outcome) {
@@ -106,7 +106,7 @@ impl Unpacked {
     }
 
     /// Adds a new entry whose file is written.
-    fn write(&mut self, path: &BStr, side: Side, replaces: bool) {
+    fn write(&mut self, path: &BStr, side: TreeFile, replaces: bool) {
         let item = add_item(&mut self.plan, path, side, replaces);
         self.change(path, Some(new_entry(path, side)), Some(item));
     }
@@ -137,8 +137,8 @@ fn record_stat(entry: &mut Entry, item: u32, outcome: &Outcome) {
 }
 
 /// Adds a file to write. Returns its index in the plan.
-fn add_item(plan: &mut Plan, path: &BStr, side: Side, replaces: bool) -> u32 {
-    plan.write.push(Item {
+fn add_item(plan: &mut CheckoutPlan, path: &BStr, side: TreeFile, replaces: bool) -> u32 {
+    plan.write.push(CheckoutItem {
         path: path.to_owned(),
         id: side.id,
         mode: side.mode,
@@ -147,7 +147,7 @@ fn add_item(plan: &mut Plan, path: &BStr, side: Side, replaces: bool) -> u32 {
     plan.write.len() as u32 - 1
 }
 
-fn new_entry(path: &BStr, side: Side) -> Entry {
+fn new_entry(path: &BStr, side: TreeFile) -> Entry {
     Entry {
         path: path.to_owned(),
         id: side.id,
@@ -180,6 +180,6 @@ fn directory_entry(path: BString, tree: ObjectId) -> Entry {
 }
 
 /// Returns whether the entry has the id and mode of `side`.
-fn is_entry(entry: &EntryRef<'_>, side: Side) -> bool {
+fn is_entry(entry: &EntryRef<'_>, side: TreeFile) -> bool {
     entry.id == &side.id as &pronto_hash::oid && entry.mode == side.mode
 }

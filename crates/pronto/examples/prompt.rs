@@ -8,8 +8,8 @@
 //! `main*?` means the branch `main` with changed and with untracked files; `main…` means that the
 //! time limit ended the search. Outside of a repository, the output is empty.
 
-use pronto::refs::Head;
-use pronto::status::{Item, Options};
+use pronto::refs::HeadValue;
+use pronto::status::{Options, StatusItem};
 use pronto::{Environment, Repository};
 use std::io::Write;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ fn main() -> pronto::Result<()> {
 fn describe(repository: &Arc<Repository>) -> pronto::Result<String> {
     let head = repository.head()?;
     let name = match (&head, head.id()) {
-        (Head::Detached { .. }, Some(id)) => id.to_hex_with_len(7).to_string(),
+        (HeadValue::Detached { .. }, Some(id)) => id.to_hex_with_len(7).to_string(),
         _ => head.name().map_or_else(String::new, |name| {
             let name = name.to_string();
             name.trim_start_matches("refs/heads/").to_owned()
@@ -49,13 +49,13 @@ fn describe(repository: &Arc<Repository>) -> pronto::Result<String> {
     let (mut staged, mut changed, mut untracked, mut is_complete) = (false, false, false, false);
     for item in pronto::status::items(repository, options, Some(BUDGET))? {
         match item? {
-            Item::Worktree(..) => changed = true,
-            Item::Untracked(_) => untracked = true,
-            Item::Complete(report) => {
+            StatusItem::Worktree(..) => changed = true,
+            StatusItem::Untracked(_) => untracked = true,
+            StatusItem::Complete(report) => {
                 is_complete = true;
                 staged = report.entries.iter().any(|entry| entry.index.is_some());
             }
-            Item::OutOfTime => {}
+            StatusItem::OutOfTime => {}
         }
     }
     let mark = |is_there: bool, mark: &'static str| if is_there { mark } else { "" };

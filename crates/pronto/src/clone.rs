@@ -22,10 +22,10 @@ use std::sync::Arc;
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 use pronto_io::watch::Watch;
-use pronto_wire::client::Client;
+use pronto_wire::client::FetchClient;
 
 pub use options::{Options, ReferenceRepository};
-pub use outcome::{Outcome, Warning};
+pub use outcome::{CloneWarning, Outcome};
 pub use source::{check_source, guess_directory, guess_directory_of_bundle, is_bundle};
 
 use crate::bundle::Bundle;
@@ -39,19 +39,19 @@ use crate::{
     Error, ErrorKind, Repository, Result, checkout_tree, gitmodules, path, remote, sparse_checkout,
 };
 use announce::Announcement;
-use heads::Heads;
-use place::Place;
+use heads::ClonedHeads;
+use place::ClonePaths;
 use pronto_config::safety;
 use pronto_storage::local;
 
 /// State that the steps of a clone share.
-struct Work<'a> {
+struct CloneRun<'a> {
     options: &'a Options,
     environment: &'a Environment,
     config: Config,
     /// The ref storage format of the new repository.
     storage: StorageChoice,
-    source: source::Source,
+    source: source::CloneSource,
     origin: BString,
     /// The settings of connections, including those of the new remote.
     settings: connection::Settings,
@@ -98,9 +98,9 @@ pub fn clone(
     let line = format!("Cloning into {what}'{}'...", directory.display());
     let announcement = Announcement::new(watch, line);
     let announced = announcement.watch(watch);
-    let work = Work::prepare(name, options, &environment, &announced, &announcement)?;
+    let work = CloneRun::prepare(name, options, &environment, &announced, &announcement)?;
     support::require_settings(Operation::Clone, &work.config, given_environment)?;
-    let place = Place::check(directory, options, &environment)?;
+    let place = ClonePaths::check(directory, options, &environment)?;
     work.check_address()?;
     if !remote::is_valid_name(work.origin.as_bstr()) {
         announcement.say();
@@ -112,7 +112,7 @@ pub fn clone(
         .refs(&heads::request(&work)?)
         .map_err(connection::from_wire)?;
     refs.retain(|found| heads::is_usable(found.name.as_bstr()));
-    let heads = Heads::choose(&refs, &work)?;
+    let heads = ClonedHeads::choose(&refs, &work)?;
     let mut place = place.occupy()?;
     match work.build(client, &heads, &mut place) {
         Ok(outcome) => Ok(outcome),
@@ -123,7 +123,7 @@ pub fn clone(
     }
 }
 
-impl<'a> Work<'a> {
+impl<'a> CloneRun<'a> {
     fn prepare(
         name: &BStr,
         options: &'a Options,
@@ -132,7 +132,7 @@ impl<'a> Work<'a> {
         announcement: &Announcement,
     ) -> Result<Self> {
         let config = user_config(options, environment)?;
-        let source = source::Source::find(name, environment)?;
+        let source = source::CloneSource::find(name, environment)?;
         let origin = match &options.origin {
             Some(origin) => origin.clone(),
             None => match config.string("clone.defaultremotename")? {
@@ -142,7 +142,7 @@ impl<'a> Work<'a> {
         };
         let shown = connection::shown(source.url.as_bstr());
         let remote = remote::Remote::configured(&config, origin.as_bstr())?;
-        Ok(Work {
+        Ok(CloneRun {
             settings: options.settings.for_remote(&remote, &config)?,
             options,
             environment,
@@ -166,7 +166,7 @@ impl<'a> Work<'a> {
 
     /// Checks that the scheme of the URL is supported.
     fn check_address(&self) -> Result<()> {
-        match pronto_wire::address::Address::parse(self.address().as_bstr()) {
+        match pronto_wire::address::RemoteAddress::parse(self.address().as_bstr()) {
             Err(error) if *error.kind() == pronto_wire::ErrorKind::Unsupported => {
                 Err(connection::from_wire(error))
             }
@@ -178,7 +178,7 @@ impl<'a> Work<'a> {
     /// Connects to the remote and prints the first line. Whether a web server is supported is only
     /// known from its response. If the server is not supported, nothing has been printed, and the
     /// call can be handed over to git.
-    fn connect_first(&self, announcement: &Arc<Announcement>) -> Result<Client> {
+    fn connect_first(&self, announcement: &Arc<Announcement>) -> Result<FetchClient> {
         let url = self.address();
         if !url.starts_with(b"http") {
             announcement.say();
@@ -221,7 +221,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    fn connect(&self) -> Result<Client> {
+    fn connect(&self) -> Result<FetchClient> {
         let url = self.address();
         let settings = &self.settings;
         connection::connect(
@@ -234,10 +234,10 @@ impl<'a> Work<'a> {
     }
 
     /// Returns whether object files are linked or copied instead of being fetched (`--local`).
-    fn takes_files(&self, warnings: &mut Vec<Warning>) -> Result<bool> {
+    fn takes_files(&self, warnings: &mut Vec<CloneWarning>) -> Result<bool> {
         let Some(source) = &self.source.local else {
             if self.options.local == Some(true) {
-                warnings.push(Warning::LocalIgnored);
+                warnings.push(CloneWarning::LocalIgnored);
             }
             return Ok(false);
         };
@@ -252,7 +252,7 @@ impl<'a> Work<'a> {
             ("--filter", self.options.filter.is_some()),
         ];
         for (option, _) in ignored.iter().filter(|(_, given)| *given) {
-            warnings.push(Warning::OptionIgnored(option));
+            warnings.push(CloneWarning::OptionIgnored(option));
         }
         if local::objects_of(source).with_file_name("shallow").exists() {
             if self.rejects_shallow()? {
@@ -260,7 +260,7 @@ impl<'a> Work<'a> {
                 return Err(Error::new(ErrorKind::Refused, message));
             }
             if self.options.local == Some(true) {
-                warnings.push(Warning::ShallowSource);
+                warnings.push(CloneWarning::ShallowSource);
             }
             return Ok(false);
         }
@@ -274,10 +274,15 @@ impl<'a> Work<'a> {
         }
     }
 
-    fn build(&self, mut client: Client, heads: &Heads<'_>, place: &mut Place) -> Result<Outcome> {
+    fn build(
+        &self,
+        mut client: FetchClient,
+        heads: &ClonedHeads<'_>,
+        place: &mut ClonePaths,
+    ) -> Result<Outcome> {
         let mut warnings = heads.warnings.clone();
         if let Some(Notice::UnknownRefStorage(name)) = &self.storage.warning {
-            warnings.push(Warning::UnknownRefStorage(name.clone()));
+            warnings.push(CloneWarning::UnknownRefStorage(name.clone()));
         }
         let takes_files = self.takes_files(&mut warnings)?;
         self.make_repository(&client, heads, place, &mut warnings)?;
@@ -321,7 +326,7 @@ impl<'a> Work<'a> {
     }
 
     /// Returns the filter that the remote applies (`--filter`).
-    fn filter(&self, client: &Client) -> Option<BString> {
+    fn filter(&self, client: &FetchClient) -> Option<BString> {
         let takes_files = self.source.local.is_some() && self.options.local != Some(false);
         self.options
             .filter
@@ -337,7 +342,7 @@ impl<'a> Work<'a> {
             // Unlike the source, a reference is recorded by its real path.
             let named = self.environment.absolute(given);
             let real = std::fs::canonicalize(&named).unwrap_or(named);
-            let found = source::Source::find(path::as_bytes(&real), self.environment);
+            let found = source::CloneSource::find(path::as_bytes(&real), self.environment);
             match found.ok().and_then(|source| source.local) {
                 Some(git_dir) => directories.push(local::objects_of(&git_dir)),
                 None if reference.is_required => {
@@ -361,7 +366,7 @@ impl<'a> Work<'a> {
         };
         // The owner of the source could replace files while they are copied, and could modify files
         // that are linked.
-        let parts = safety::Found {
+        let parts = safety::DiscoveredPaths {
             git_file: None,
             work_tree: None,
             git_dir: source,
@@ -377,8 +382,8 @@ impl<'a> Work<'a> {
     /// Checks out the files and writes the index. Returns the commit, if any.
     fn check_out(
         &self,
-        head: &references::Head,
-        place: &Place,
+        head: &references::InitialHead,
+        place: &ClonePaths,
         store: &pronto_odb::Store,
         outcome: &mut Outcome,
     ) -> Result<Option<ObjectId>> {
@@ -387,7 +392,7 @@ impl<'a> Work<'a> {
         };
         let Some(commit) = head.id else {
             if head.is_dangling {
-                outcome.warnings.push(Warning::DanglingHead);
+                outcome.warnings.push(CloneWarning::DanglingHead);
             }
             return Ok(None);
         };

@@ -21,25 +21,25 @@ mod urls;
 
 use bstr::{BStr, BString, ByteSlice};
 
-use crate::config::{Key, Scope};
-use crate::push::Destination;
+use crate::config::{ConfigKey, ConfigScope};
+use crate::push::PushRemote;
 use crate::remote::Remote;
 use crate::{Repository, Result};
 
-pub use add::{AddOptions, Mirror, add, track_branches};
-pub use branches::{Branch, Rebase};
+pub use add::{AddRemoteOptions, Mirror, add, track_branches};
+pub use branches::{ConfiguredBranch, PullRebase};
 pub use head::{HeadChange, delete_head, heads, set_head};
-pub use prune::{Pruned, prune};
-pub use pushes::{PushState, Pushed};
-pub use remove::{Removed, remove};
+pub use prune::{PrunedRefs, prune};
+pub use pushes::{ConfiguredPush, PushState};
+pub use remove::{RemovedRemote, remove};
 pub use rename::{Renamed, rename};
-pub use state::{Counterpart, Standing, State, state};
+pub use state::{BranchState, Counterpart, RemoteState, state};
 pub use urls::{Kind, UrlChange, change_url};
 
 /// A remote as `git remote -v` shows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Listing {
+pub struct RemoteListing {
     /// The name of the remote.
     pub name: BString,
     /// The fetch URL (`remote.NAME.url`), if there is one.
@@ -55,7 +55,7 @@ pub struct Listing {
 #[non_exhaustive]
 pub struct StaleDefault {
     /// The scope of the configuration file, such as `global`.
-    pub scope: Scope,
+    pub scope: ConfigScope,
     /// The kind of source, as `git config --show-origin` names it.
     pub source: &'static str,
     /// The line number of the setting.
@@ -68,15 +68,15 @@ pub struct StaleDefault {
 ///
 /// # Errors
 /// Fails with `ErrorKind::ConfigValue` if a setting of a remote is malformed.
-pub fn list(repository: &Repository) -> Result<Vec<Listing>> {
+pub fn list(repository: &Repository) -> Result<Vec<RemoteListing>> {
     let config = repository.config();
     let mut listings = Vec::new();
     for name in config.subsections("remote") {
         let remote = Remote::configured(config, name)?;
         let filter = remote.partial_clone_filter.clone();
         let url = remote.urls.first().cloned();
-        let push_urls = Destination::of(repository, remote)?.urls;
-        listings.push(Listing {
+        let push_urls = PushRemote::of(repository, remote)?.urls;
+        listings.push(RemoteListing {
             name: name.into(),
             url,
             filter,
@@ -101,10 +101,13 @@ pub fn find(repository: &Repository, name: &BStr) -> Result<Option<Remote>> {
 /// Whether a section of the repository's own configuration file describes the remote.
 fn is_in_section(repository: &Repository, name: &BStr) -> bool {
     repository.config().iter().any(|entry| {
-        let key = Key::split(entry.key);
+        let key = ConfigKey::split(entry.key);
         key.section == "remote"
             && key.subsection == Some(name)
-            && matches!(entry.origin.scope, Scope::Local | Scope::Worktree)
+            && matches!(
+                entry.origin.scope,
+                ConfigScope::Local | ConfigScope::Worktree
+            )
     })
 }
 

@@ -110,9 +110,9 @@ pub use pronto_operations::{
     update_index, upload_archive, worktrees, write_tree,
 };
 pub use pronto_repository::{
-    Environment, Error, ErrorKind, Layout, Notice, NoticeQueue, NoticeReceiver, Notices,
-    PackNotice, PartialFailure, Repository, Result, Severity, config, durability, environment,
-    glob, lock, path, quote,
+    Environment, Error, ErrorKind, Notice, NoticeQueue, NoticeReceiver, Notices, PackNotice,
+    PartialFailure, Repository, RepositoryLayout, Result, Severity, config, durability,
+    environment, glob, lock, path, quote,
 };
 pub use pronto_repository::{
     expiry, gitmodules, history, hooks, identity, in_progress, init, links, objects, packs,
@@ -139,30 +139,32 @@ pub mod hash {
 
 /// The index as [`Repository::index`] reads it.
 pub mod index {
-    pub use pronto_index::{Content, Entry, EntryRef, Flags, Index, Stat, Version, mode};
+    pub use pronto_index::{Entry, EntryRef, Flags, Index, IndexContent, IndexVersion, Stat, mode};
 }
 
 /// Parts of signatures that have nothing to do with Git: directories, memory budgets, file removal.
 pub mod io {
-    pub use pronto_io::budget::Budget;
+    pub use pronto_io::budget::RequestBudget;
     pub use pronto_io::cleanup::Guard;
-    pub use pronto_io::dir::{Directory, Sharing, SkipReason};
+    pub use pronto_io::dir::{BlockSharing, Directory, SkipReason};
     pub use pronto_io::error::reason;
 }
 
 /// Objects by id: the loose objects and packs of a repository and of its alternates.
 pub mod object_store {
-    pub use pronto_odb::packing::{Block, Contents, Counts, Member, Options as PackingOptions};
+    pub use pronto_odb::packing::{
+        BitmapSubset, Options as PackingOptions, PackContents, PackCounts, PackMember,
+    };
     pub use pronto_odb::{Bitmapped, Error, ErrorKind, Store};
     pub use pronto_pack::bitmap::Bits;
 }
 
 /// Types of pack files, bundles and commit-graphs.
 pub mod pack {
-    pub use pronto_pack::bundle::{Header, Prerequisite, Reference};
-    pub use pronto_pack::commit_graph::{ChangedPaths, CommitGraph, Position, Remark};
+    pub use pronto_pack::bundle::{BundleHeader, BundleRef, Prerequisite};
+    pub use pronto_pack::commit_graph::{ChangedPaths, CommitGraph, GraphPosition, Remark};
     pub use pronto_pack::indexer::{
-        Existing, Inspect, Options as IndexOptions, Outcome as IndexOutcome,
+        ExistingObjects, Inspect, Options as IndexOptions, Outcome as IndexOutcome,
     };
     pub use pronto_pack::writer::sink::Streamed;
 }
@@ -174,22 +176,20 @@ pub mod signing {
 
 /// Types of Git's protocols: addresses, advertised refs, negotiation.
 pub mod wire {
-    pub use pronto_wire::address::{Address, is_url};
-    pub use pronto_wire::advertisement::{RemoteRef, Version};
-    pub use pronto_wire::client::{Client, Pack};
+    pub use pronto_wire::address::{RemoteAddress, is_url};
+    pub use pronto_wire::advertisement::{ProtocolVersion, RemoteRef};
+    pub use pronto_wire::client::{FetchClient, IncomingPack};
     pub use pronto_wire::fetch::{Deepen, Request, ShallowUpdate};
-    pub use pronto_wire::policy::Policy;
-    pub use pronto_wire::push::Rewritten;
-    pub use pronto_wire::transport::Family;
+    pub use pronto_wire::policy::TransportPolicy;
+    pub use pronto_wire::push::RewrittenRef;
+    pub use pronto_wire::transport::AddressFamily;
 }
 
 /// Types of files in a worktree: what a checkout reports, filters, pathspecs, sparse patterns.
 pub mod worktree {
-    pub use pronto_worktree::checkout::{Failure, Warning};
-    pub use pronto_worktree::filter::{
-        Settings as FilterSettings, ToGit, Warning as FilterWarning,
-    };
+    pub use pronto_worktree::checkout::{CheckoutFailure, CheckoutWarning};
+    pub use pronto_worktree::filter::{FilterWarning, Settings as FilterSettings, ToGit};
     pub use pronto_worktree::pathspec::Pathspec;
-    pub use pronto_worktree::sparse::{Definition, Leftover, Sparse};
+    pub use pronto_worktree::sparse::{Leftover, Sparse, SparseDefinition};
     pub use pronto_worktree::unpack::Refusals;
 }

@@ -8,12 +8,12 @@ mod properties;
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 use pronto_io::watch::Watch;
-use pronto_wire::advertisement::{LsRefs, RemoteRef, Version};
-use pronto_wire::client::Client;
+use pronto_wire::advertisement::{LsRefs, ProtocolVersion, RemoteRef};
+use pronto_wire::client::FetchClient;
 
 use crate::config::Config;
 use crate::environment::Environment;
-use crate::glob::{self, How};
+use crate::glob::{self, MatchOptions};
 use crate::refs::RefName;
 use crate::refs::name::{self, Form};
 use crate::remote::Remote;
@@ -21,7 +21,7 @@ use crate::remote::connection::{self, Settings, from_wire};
 use crate::support::{self, Operation};
 use crate::{Error, ErrorKind, Result};
 
-pub use order::{Field, SortKey, sort};
+pub use order::{Field, RefSortKey, sort};
 
 /// Options of `git ls-remote`. The default is the command without options.
 #[derive(Clone, Debug, Default)]
@@ -45,7 +45,7 @@ pub struct Options {
 /// A ref of the remote, or the peeled object of an annotated tag.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Listed {
+pub struct AdvertisedRef {
     /// The full name, which ends in `^{}` for a peeled tag.
     pub name: BString,
     /// The object id of the ref.
@@ -67,7 +67,7 @@ pub fn ls_remote(
     config: &Config,
     environment: &Environment,
     watch: &Watch<'_>,
-) -> Result<Vec<Listed>> {
+) -> Result<Vec<AdvertisedRef>> {
     support::require_settings(Operation::ListRemote, config, environment)?;
     let settings = options.settings.for_remote(remote, config)?;
     let mut client = connection::connect(remote.url()?, &settings, config, environment, watch)?;
@@ -101,7 +101,7 @@ pub fn ls_remote(
 /// Checks that the server can receive `server_options`. Configured options are ignored with old
 /// protocol versions.
 fn check_server_options(
-    client: &Client,
+    client: &FetchClient,
     options: &Options,
     server_options: &[BString],
 ) -> Result<()> {
@@ -109,7 +109,7 @@ fn check_server_options(
     if client.bundle().is_some() {
         return Ok(());
     }
-    if client.version() != Version::V2 {
+    if client.version() != ProtocolVersion::V2 {
         if options.server_options.is_empty() {
             return Ok(());
         }
@@ -126,22 +126,27 @@ fn check_server_options(
 }
 
 /// Adds `theirs`, and its peeled object, if they are selected.
-fn add(theirs: RemoteRef, options: &Options, patterns: &[Vec<u8>], listed: &mut Vec<Listed>) {
+fn add(
+    theirs: RemoteRef,
+    options: &Options,
+    patterns: &[Vec<u8>],
+    listed: &mut Vec<AdvertisedRef>,
+) {
     // A `HEAD` whose branch has no commit yet is not listed.
     let Some(id) = theirs.id else {
         return;
     };
-    let pointed = theirs.peeled.map(|id| Listed {
+    let pointed = theirs.peeled.map(|id| AdvertisedRef {
         name: [&theirs.name[..], b"^{}"].concat().into(),
         id,
         symref_target: None,
     });
-    let own = Listed {
+    let own = AdvertisedRef {
         name: theirs.name,
         id,
         symref_target: theirs.symref_target,
     };
-    let is_wanted = |found: &Listed| {
+    let is_wanted = |found: &AdvertisedRef| {
         let name = found.name.as_bstr();
         is_selected(name, options) && is_matched(name, patterns)
     };
@@ -173,7 +178,7 @@ fn is_matched(name: &BStr, patterns: &[Vec<u8>]) -> bool {
     patterns.is_empty()
         || patterns
             .iter()
-            .any(|pattern| glob::matches(pattern, &text, How::default()))
+            .any(|pattern| glob::matches(pattern, &text, MatchOptions::default()))
 }
 
 #[cfg(test)]

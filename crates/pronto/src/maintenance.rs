@@ -4,7 +4,7 @@
 //! A task is a job that Git's commands do (`repack`, `pack-refs`, …), in Git's order. This module
 //! determines which tasks the configuration selects ([`tasks`]) and whether the state of the
 //! repository needs a task ([`is_needed`]), and runs the tasks one after another under a lock
-//! ([`maintain`]). A [`Runner`] runs each command in its own process, so that a command that fails
+//! ([`maintain`]). A [`CommandRunner`] runs each command in its own process, so that a command that fails
 //! or uses much memory harms neither the others nor the caller.
 
 mod automatic;
@@ -28,11 +28,11 @@ pub use gc::{
 };
 pub use log::LogFile;
 pub use log::{begin_gc_log, gc_log, remove_gc_log};
-pub use register::Registration;
+pub use register::MaintenanceList;
 pub use register::{maintained_path, register, unregister};
 pub use run::maintain;
-pub use run::{Outcome, Run};
-pub use runner::{Runner, Step};
+pub use run::{Outcome, RunOptions};
+pub use runner::{CommandCall, CommandRunner};
 pub use schedulers::schedules;
 pub use schedulers::{Scheduler, Schedules};
 pub use settings::Settings;
@@ -43,7 +43,7 @@ use crate::{Error, ErrorKind, Repository, Result};
 
 /// A task of `git maintenance run --task`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Task {
+pub enum MaintenanceTask {
     /// Fetch from all remotes into `refs/prefetch/` (`prefetch`).
     Prefetch,
     /// Delete loose objects that are packed, and pack the other loose objects (`loose-objects`).
@@ -86,41 +86,41 @@ pub enum Occasion {
     Scheduled(Frequency),
 }
 
-impl Task {
+impl MaintenanceTask {
     /// All tasks, in the order in which they run.
-    pub const ALL: [Task; 10] = [
-        Task::Prefetch,
-        Task::LooseObjects,
-        Task::IncrementalRepack,
-        Task::GeometricRepack,
-        Task::Gc,
-        Task::CommitGraph,
-        Task::PackRefs,
-        Task::ReflogExpire,
-        Task::WorktreePrune,
-        Task::RerereGc,
+    pub const ALL: [MaintenanceTask; 10] = [
+        MaintenanceTask::Prefetch,
+        MaintenanceTask::LooseObjects,
+        MaintenanceTask::IncrementalRepack,
+        MaintenanceTask::GeometricRepack,
+        MaintenanceTask::Gc,
+        MaintenanceTask::CommitGraph,
+        MaintenanceTask::PackRefs,
+        MaintenanceTask::ReflogExpire,
+        MaintenanceTask::WorktreePrune,
+        MaintenanceTask::RerereGc,
     ];
 
     /// Returns the name of the task.
     pub fn name(self) -> &'static str {
         match self {
-            Task::Prefetch => "prefetch",
-            Task::LooseObjects => "loose-objects",
-            Task::IncrementalRepack => "incremental-repack",
-            Task::GeometricRepack => "geometric-repack",
-            Task::Gc => "gc",
-            Task::CommitGraph => "commit-graph",
-            Task::PackRefs => "pack-refs",
-            Task::ReflogExpire => "reflog-expire",
-            Task::WorktreePrune => "worktree-prune",
-            Task::RerereGc => "rerere-gc",
+            MaintenanceTask::Prefetch => "prefetch",
+            MaintenanceTask::LooseObjects => "loose-objects",
+            MaintenanceTask::IncrementalRepack => "incremental-repack",
+            MaintenanceTask::GeometricRepack => "geometric-repack",
+            MaintenanceTask::Gc => "gc",
+            MaintenanceTask::CommitGraph => "commit-graph",
+            MaintenanceTask::PackRefs => "pack-refs",
+            MaintenanceTask::ReflogExpire => "reflog-expire",
+            MaintenanceTask::WorktreePrune => "worktree-prune",
+            MaintenanceTask::RerereGc => "rerere-gc",
         }
     }
 
     /// Returns the task called `name`, ignoring case.
     pub fn named(name: &BStr) -> Option<Self> {
-        let is_called = |task: &Task| name.eq_ignore_ascii_case(task.name().as_bytes());
-        Task::ALL.into_iter().find(is_called)
+        let is_called = |task: &MaintenanceTask| name.eq_ignore_ascii_case(task.name().as_bytes());
+        MaintenanceTask::ALL.into_iter().find(is_called)
     }
 }
 
@@ -147,7 +147,7 @@ impl Frequency {
 
 /// The settings of a strategy for one task.
 #[derive(Clone, Copy, Debug, Default)]
-struct Part {
+struct TaskSchedule {
     is_manual: bool,
     is_scheduled: bool,
     frequency: Option<Frequency>,
@@ -163,35 +163,41 @@ enum Strategy {
 }
 
 impl Strategy {
-    fn part(self, task: Task) -> Part {
-        let both = |frequency| Part {
+    fn part(self, task: MaintenanceTask) -> TaskSchedule {
+        let both = |frequency| TaskSchedule {
             is_manual: true,
             is_scheduled: true,
             frequency: Some(frequency),
         };
-        let scheduled = |frequency| Part {
+        let scheduled = |frequency| TaskSchedule {
             is_manual: false,
             ..both(frequency)
         };
         match (self, task) {
-            (Strategy::Gc, Task::Gc) => both(Frequency::Daily),
-            (Strategy::Incremental, Task::CommitGraph | Task::Prefetch) => {
+            (Strategy::Gc, MaintenanceTask::Gc) => both(Frequency::Daily),
+            (Strategy::Incremental, MaintenanceTask::CommitGraph | MaintenanceTask::Prefetch) => {
                 scheduled(Frequency::Hourly)
             }
-            (Strategy::Incremental, Task::IncrementalRepack | Task::LooseObjects) => {
-                scheduled(Frequency::Daily)
-            }
-            (Strategy::Incremental, Task::PackRefs) => scheduled(Frequency::Weekly),
-            (Strategy::Incremental, Task::Gc) => Part {
+            (
+                Strategy::Incremental,
+                MaintenanceTask::IncrementalRepack | MaintenanceTask::LooseObjects,
+            ) => scheduled(Frequency::Daily),
+            (Strategy::Incremental, MaintenanceTask::PackRefs) => scheduled(Frequency::Weekly),
+            (Strategy::Incremental, MaintenanceTask::Gc) => TaskSchedule {
                 is_manual: true,
-                ..Part::default()
+                ..TaskSchedule::default()
             },
-            (Strategy::Geometric, Task::CommitGraph) => both(Frequency::Hourly),
-            (Strategy::Geometric, Task::GeometricRepack | Task::PackRefs) => both(Frequency::Daily),
-            (Strategy::Geometric, Task::RerereGc | Task::ReflogExpire | Task::WorktreePrune) => {
-                both(Frequency::Weekly)
+            (Strategy::Geometric, MaintenanceTask::CommitGraph) => both(Frequency::Hourly),
+            (Strategy::Geometric, MaintenanceTask::GeometricRepack | MaintenanceTask::PackRefs) => {
+                both(Frequency::Daily)
             }
-            _ => Part::default(),
+            (
+                Strategy::Geometric,
+                MaintenanceTask::RerereGc
+                | MaintenanceTask::ReflogExpire
+                | MaintenanceTask::WorktreePrune,
+            ) => both(Frequency::Weekly),
+            _ => TaskSchedule::default(),
         }
     }
 
@@ -213,7 +219,7 @@ impl Strategy {
 /// # Errors
 /// Fails with [`ErrorKind::ConfigValue`] if a setting has an invalid value or the strategy is
 /// unknown.
-pub fn tasks(repository: &Repository, occasion: Occasion) -> Result<Vec<Task>> {
+pub fn tasks(repository: &Repository, occasion: Occasion) -> Result<Vec<MaintenanceTask>> {
     let config = repository.config();
     let strategy = match config.string("maintenance.strategy")? {
         Some(name) => Strategy::named(name).ok_or_else(|| {
@@ -224,7 +230,7 @@ pub fn tasks(repository: &Repository, occasion: Occasion) -> Result<Vec<Task>> {
         None => Strategy::None,
     };
     let mut tasks = Vec::new();
-    for task in Task::ALL {
+    for task in MaintenanceTask::ALL {
         let part = strategy.part(task);
         let key = |variable: &str| format!("maintenance.{}.{variable}", task.name());
         let by_strategy = match occasion {
@@ -254,11 +260,11 @@ mod tests {
 
     #[test]
     fn names_are_found_in_any_case() {
-        for task in Task::ALL {
+        for task in MaintenanceTask::ALL {
             let name = task.name().to_ascii_uppercase();
-            assert_eq!(Task::named(name.as_str().into()), Some(task));
+            assert_eq!(MaintenanceTask::named(name.as_str().into()), Some(task));
         }
-        assert_eq!(Task::named("".into()), None);
+        assert_eq!(MaintenanceTask::named("".into()), None);
         assert_eq!(Frequency::named("Daily".into()), Some(Frequency::Daily));
         assert_eq!(Frequency::named("yearly".into()), None);
         assert!(Strategy::named("none".into()).is_none());

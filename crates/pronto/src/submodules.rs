@@ -22,9 +22,9 @@ use pronto_io::watch::Watch;
 
 use crate::environment::variables_of_repository;
 use crate::gitmodules::Gitmodules;
-use crate::push::{Destination, PushSpec, names_one_ref};
+use crate::push::{PushRemote, PushSpec, names_one_ref};
 use crate::revision::RevisionParser;
-use crate::walk::{CommitWalk, Start, WalkOptions};
+use crate::walk::{CommitWalk, WalkOptions, WalkStart};
 use crate::{Error, ErrorKind, Repository, Result, path};
 
 pub use fetching::{FetchRecursion, FetchStep, FetchTask, Fetching};
@@ -35,21 +35,21 @@ pub struct Unpushed {
     /// The paths of the submodules, sorted.
     pub paths: Vec<BString>,
     /// The submodules that were skipped because their path collides with a name.
-    pub collisions: Vec<Collision>,
+    pub collisions: Vec<NameCollision>,
 }
 
 /// A submodule that has no name in `.gitmodules`, and whose path is the name of another submodule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Collision {
+pub struct NameCollision {
     /// The commit of the superproject that records the submodule.
     pub commit: ObjectId,
     /// The path of the submodule.
     pub path: BString,
 }
 
-impl fmt::Display for Collision {
+impl fmt::Display for NameCollision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Collision { commit, path } = self;
+        let NameCollision { commit, path } = self;
         write!(
             f,
             "Submodule in commit {commit} at path: '{path}' collides with a submodule named the same. \
@@ -152,7 +152,7 @@ pub fn check_push(
     specs: &[PushSpec],
 ) -> Result<()> {
     let refuse = |message: String| Err(Error::new(ErrorKind::Refused, message));
-    if !Destination::find(module, remote)?.is_named() {
+    if !PushRemote::find(module, remote)?.is_named() {
         return refuse(format!("remote '{remote}' not configured"));
     }
     let own = module.refs().head()?;
@@ -257,7 +257,7 @@ fn walk_beyond<'a>(
     for (ids, is_excluded) in [(tips, false), (known, true)] {
         for id in ids {
             let id = repository.peel_to(*id, ObjectKind::Commit)?;
-            starts.extend(id.map(|id| Start {
+            starts.extend(id.map(|id| WalkStart {
                 id,
                 is_excluded,
                 is_left: false,

@@ -10,7 +10,7 @@ const CURVE: &str = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
 pub struct Authority(Scratch);
 
 /// A certificate and its private key, in PEM.
-pub struct Issued {
+pub struct IssuedCertificate {
     /// The certificate.
     pub certificate: String,
     /// The private key.
@@ -45,7 +45,7 @@ impl Authority {
     /// # Panics
     /// Panics if openssl fails.
     #[must_use]
-    pub fn issue(&self, name: &str) -> Issued {
+    pub fn issue(&self, name: &str) -> IssuedCertificate {
         self.openssl(&format!(
             "req {CURVE} -keyout {name}.key -out {name}.csr -subj /CN={name}"
         ));
@@ -57,7 +57,7 @@ impl Authority {
             let file = self.0.join(format!("{name}.{extension}"));
             std::fs::read_to_string(file).expect("text")
         };
-        Issued {
+        IssuedCertificate {
             certificate: read("pem"),
             key: read("key"),
         }

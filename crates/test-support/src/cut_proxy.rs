@@ -10,10 +10,10 @@ use crate::Random;
 /// A proxy on a port of the loopback interface. Its threads run until the end of the process.
 pub struct CutProxy {
     address: SocketAddr,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<ProxyState>>,
 }
 
-struct State {
+struct ProxyState {
     random: Random,
     /// The percentage of pieces before which the connection is cut.
     cut: u64,
@@ -40,7 +40,7 @@ impl CutProxy {
     pub fn start(server: SocketAddr, seed: u64) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         let address = listener.local_addr().expect("bound");
-        let state = Arc::new(Mutex::new(State {
+        let state = Arc::new(Mutex::new(ProxyState {
             random: Random::new(seed),
             cut: 0,
             lost: None,
@@ -79,12 +79,12 @@ impl CutProxy {
         self.state().cuts
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ProxyState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn connect(client: TcpStream, state: &Arc<Mutex<State>>) {
+fn connect(client: TcpStream, state: &Arc<Mutex<ProxyState>>) {
     let server = state.lock().unwrap_or_else(PoisonError::into_inner).server;
     let Ok(server) = TcpStream::connect(server) else {
         return;
@@ -107,7 +107,7 @@ fn connect(client: TcpStream, state: &Arc<Mutex<State>>) {
 
 /// Forwards pieces in one direction, until either side closes the connection or the connection is
 /// cut.
-fn pass(pair: &Pair, state: &Mutex<State>, is_answer: bool) {
+fn pass(pair: &Pair, state: &Mutex<ProxyState>, is_answer: bool) {
     let (mut from, mut to) = match is_answer {
         true => (&pair.server, &pair.client),
         false => (&pair.client, &pair.server),

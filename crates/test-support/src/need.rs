@@ -67,7 +67,7 @@ impl Need {
 
     /// Returns advice on meeting the need.
     #[must_use]
-    pub fn way_out(self) -> &'static str {
+    pub fn advice(self) -> &'static str {
         match self {
             Need::Root | Need::Mount | Need::OtherUser => "run the tests as root",
             Need::Fuse => "load the module fuse, install fuse3",
@@ -127,9 +127,6 @@ macro_rules! need {
 macro_rules! lacks {
     ($need:expr, $reason:expr $(,)?) => {{
         let need: $crate::Need = $need;
-        $crate::skip!(
-            format!("the test needs {need}: {}", $reason),
-            need.way_out()
-        )
+        $crate::skip!(format!("the test needs {need}: {}", $reason), need.advice())
     }};
 }

@@ -21,12 +21,12 @@ pub fn may_skip() -> bool {
 ///
 /// # Panics
 /// Panics if the environment variable `CI` is set.
-pub fn report_skip(missing: &dyn Display, way_out: &dyn Display) {
+pub fn report_skip(missing: &dyn Display, advice: &dyn Display) {
     assert!(
         may_skip(),
-        "{missing}, and CI may not skip a test: {way_out}"
+        "{missing}, and CI may not skip a test: {advice}"
     );
-    println!("SKIPPED: {missing}: {way_out}");
+    println!("SKIPPED: {missing}: {advice}");
 }
 
 /// Prints that the test needs `what`, which requires git 2.55.
@@ -57,8 +57,8 @@ macro_rules! skip {
     ($missing:expr $(,)?) => {
         $crate::skip!($missing, $crate::INSTALL)
     };
-    ($missing:expr, $way_out:expr $(,)?) => {{
-        $crate::report_skip(&$missing, &$way_out);
+    ($missing:expr, $advice:expr $(,)?) => {{
+        $crate::report_skip(&$missing, &$advice);
         return ::core::default::Default::default();
     }};
 }

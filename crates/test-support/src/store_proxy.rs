@@ -9,7 +9,7 @@ use crate::Random;
 
 /// The probability of each fault, in percent. The sum must be at most 100.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Faults {
+pub struct ProxyFaults {
     /// Cut the connection before the server receives the request.
     pub cut: u64,
     /// Delay the request by up to a tenth of a second.
@@ -26,11 +26,11 @@ pub struct Faults {
     pub late: u64,
 }
 
-impl Faults {
+impl ProxyFaults {
     /// Returns low probabilities for all faults.
     #[must_use]
     pub fn some() -> Self {
-        Faults {
+        ProxyFaults {
             cut: 3,
             delayed: 10,
             refused: 4,
@@ -44,7 +44,7 @@ impl Faults {
 
 /// The fault, if any, that a request gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
+enum ProxyFault {
     Passed,
     Cut,
     Delayed(Duration),
@@ -58,12 +58,12 @@ enum Fate {
 /// A proxy on a port of the loopback interface. Its threads run until the end of the process.
 pub struct StoreProxy {
     address: SocketAddr,
-    plan: Arc<Mutex<Plan>>,
+    plan: Arc<Mutex<FaultPlan>>,
 }
 
-struct Plan {
+struct FaultPlan {
     random: Random,
-    faults: Faults,
+    faults: ProxyFaults,
     requests: u64,
     failed: u64,
     /// The number of requests that the server will receive later.
@@ -81,9 +81,9 @@ impl StoreProxy {
     pub fn start(upstream: SocketAddr, seed: u64) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         let address = listener.local_addr().expect("it is bound");
-        let plan = Arc::new(Mutex::new(Plan {
+        let plan = Arc::new(Mutex::new(FaultPlan {
             random: Random::new(seed),
-            faults: Faults::default(),
+            faults: ProxyFaults::default(),
             requests: 0,
             failed: 0,
             pending: 0,
@@ -94,7 +94,7 @@ impl StoreProxy {
             for connection in listener.incoming().flatten() {
                 let plan = Arc::clone(&shared);
                 std::thread::spawn(move || {
-                    let link = Link { upstream, plan };
+                    let link = ProxyTarget { upstream, plan };
                     // An error of a connection is expected here.
                     let _ = link.serve(connection);
                 });
@@ -110,7 +110,7 @@ impl StoreProxy {
     }
 
     /// Sets the probabilities of faults. Waits until the server has received all late requests.
-    pub fn set(&self, faults: Faults) {
+    pub fn set(&self, faults: ProxyFaults) {
         lock(&self.plan).faults = faults;
         while lock(&self.plan).pending > 0 {
             std::thread::sleep(Duration::from_millis(5));
@@ -135,57 +135,57 @@ impl StoreProxy {
     }
 }
 
-impl Plan {
-    fn draw(&mut self) -> Fate {
+impl FaultPlan {
+    fn draw(&mut self) -> ProxyFault {
         let faults = self.faults;
         self.requests += 1;
         let lot = self.random.below(100);
         let wait = Duration::from_millis(self.random.below(100));
         let retry_after = self.random.below(2) == 0;
         let shares = [
-            (faults.cut, Fate::Cut),
-            (faults.delayed, Fate::Delayed(wait)),
-            (faults.refused, Fate::Refused { retry_after }),
-            (faults.lost, Fate::Lost),
-            (faults.denied, Fate::Denied),
-            (faults.truncated, Fate::Truncated),
-            (faults.late, Fate::Late(wait * 5)),
+            (faults.cut, ProxyFault::Cut),
+            (faults.delayed, ProxyFault::Delayed(wait)),
+            (faults.refused, ProxyFault::Refused { retry_after }),
+            (faults.lost, ProxyFault::Lost),
+            (faults.denied, ProxyFault::Denied),
+            (faults.truncated, ProxyFault::Truncated),
+            (faults.late, ProxyFault::Late(wait * 5)),
         ];
         let mut below = 0;
         for (share, fate) in shares {
             below += share;
             if lot < below {
-                self.failed += u64::from(!matches!(fate, Fate::Delayed(_)));
-                self.pending += u64::from(matches!(fate, Fate::Late(_)));
+                self.failed += u64::from(!matches!(fate, ProxyFault::Delayed(_)));
+                self.pending += u64::from(matches!(fate, ProxyFault::Late(_)));
                 return fate;
             }
         }
-        Fate::Passed
+        ProxyFault::Passed
     }
 }
 
-fn lock(plan: &Mutex<Plan>) -> MutexGuard<'_, Plan> {
+fn lock(plan: &Mutex<FaultPlan>) -> MutexGuard<'_, FaultPlan> {
     plan.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[derive(Clone)]
-struct Link {
+struct ProxyTarget {
     upstream: SocketAddr,
-    plan: Arc<Mutex<Plan>>,
+    plan: Arc<Mutex<FaultPlan>>,
 }
 
-impl Link {
+impl ProxyTarget {
     /// Answers the requests of a connection, one after another.
     fn serve(&self, connection: TcpStream) -> io::Result<()> {
         let mut output = connection.try_clone()?;
         let mut input = BufReader::new(connection);
-        while let Some(request) = Message::read(&mut input)? {
+        while let Some(request) = ProxiedRequest::read(&mut input)? {
             let fate = lock(&self.plan).draw();
             match fate {
-                Fate::Cut => return output.shutdown(Shutdown::Both),
-                Fate::Refused { retry_after: true } => output.write_all(SLOW_DOWN)?,
-                Fate::Refused { retry_after: false } => output.write_all(BROKEN)?,
-                Fate::Late(wait) => {
+                ProxyFault::Cut => return output.shutdown(Shutdown::Both),
+                ProxyFault::Refused { retry_after: true } => output.write_all(SLOW_DOWN)?,
+                ProxyFault::Refused { retry_after: false } => output.write_all(BROKEN)?,
+                ProxyFault::Late(wait) => {
                     let link = self.clone();
                     std::thread::spawn(move || {
                         std::thread::sleep(wait);
@@ -194,31 +194,31 @@ impl Link {
                     });
                     output.write_all(SLOW_DOWN)?;
                 }
-                Fate::Lost => {
+                ProxyFault::Lost => {
                     self.forward(&request)?;
                     return output.shutdown(Shutdown::Both);
                 }
-                Fate::Denied => {
+                ProxyFault::Denied => {
                     self.forward(&request)?;
                     output.write_all(BROKEN)?;
                 }
-                Fate::Truncated => {
+                ProxyFault::Truncated => {
                     let answer = self.forward(&request)?;
                     output.write_all(&answer[..answer.len() - answer.len() / 3])?;
                     return output.shutdown(Shutdown::Both);
                 }
-                Fate::Delayed(wait) => {
+                ProxyFault::Delayed(wait) => {
                     std::thread::sleep(wait);
                     output.write_all(&self.forward(&request)?)?;
                 }
-                Fate::Passed => output.write_all(&self.forward(&request)?)?,
+                ProxyFault::Passed => output.write_all(&self.forward(&request)?)?,
             }
         }
         Ok(())
     }
 
     /// Sends a request to the server on a separate connection, and returns the answer.
-    fn forward(&self, request: &Message) -> io::Result<Vec<u8>> {
+    fn forward(&self, request: &ProxiedRequest) -> io::Result<Vec<u8>> {
         let mut connection = TcpStream::connect(self.upstream)?;
         let hidden = lock(&self.plan).hidden;
         let is_shown = |line: &&str| {
@@ -259,13 +259,13 @@ fn without_close(answer: Vec<u8>) -> Vec<u8> {
 }
 
 /// A request.
-struct Message {
+struct ProxiedRequest {
     /// The request line and the headers, without `Connection` and the empty line.
     head: String,
     body: Vec<u8>,
 }
 
-impl Message {
+impl ProxiedRequest {
     /// Reads a request. Returns `None` at the end of the connection.
     fn read(input: &mut BufReader<TcpStream>) -> io::Result<Option<Self>> {
         let mut head = String::new();
@@ -291,6 +291,6 @@ impl Message {
         }
         let mut body = vec![0; len];
         input.read_exact(&mut body)?;
-        Ok(Some(Message { head, body }))
+        Ok(Some(ProxiedRequest { head, body }))
     }
 }

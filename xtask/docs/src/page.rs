@@ -10,7 +10,7 @@ const EXIT_STATUS: &str = "`0` if the command succeeds, `128` if it fails, `129`
 incorrectly. A call that goes to git exits with git's status.\n";
 
 /// A section of the source: its heading, and its text in Markdown.
-struct Section<'a> {
+struct PageSection<'a> {
     heading: &'a str,
     text: &'a str,
 }
@@ -34,7 +34,7 @@ pub(super) fn body(command: &Command, source: &str) -> String {
     if find(&sections, "Exit status").is_none() {
         section(&mut page, "Exit status", EXIT_STATUS);
     }
-    for Section { heading, text } in &sections {
+    for PageSection { heading, text } in &sections {
         if !["Synopsis", "Description"].contains(heading) {
             section(&mut page, heading, text);
         }
@@ -63,14 +63,14 @@ fn section(page: &mut String, heading: &str, text: &str) {
     let _ = write!(page, "\n## {heading}\n\n{}\n", text.trim_matches('\n'));
 }
 
-fn find<'a>(sections: &[Section<'a>], heading: &str) -> Option<&'a str> {
+fn find<'a>(sections: &[PageSection<'a>], heading: &str) -> Option<&'a str> {
     let section = sections.iter().find(|section| section.heading == heading)?;
     Some(section.text)
 }
 
 /// Returns the sections of a source, in order. Text before the first heading is not part of the
 /// page.
-fn sections(source: &str) -> Vec<Section<'_>> {
+fn sections(source: &str) -> Vec<PageSection<'_>> {
     let mut sections = Vec::new();
     let mut rest = source.strip_prefix("## ").or_else(|| {
         let at = source.find("\n## ")?;
@@ -82,7 +82,7 @@ fn sections(source: &str) -> Vec<Section<'_>> {
             None => (here, None),
         };
         let (heading, text) = section.split_once('\n').unwrap_or((section, ""));
-        sections.push(Section {
+        sections.push(PageSection {
             heading: heading.trim(),
             text,
         });

@@ -28,7 +28,7 @@ const STATUSES: &[(&str, &str)] = &[
 ];
 
 /// The names of the settings, grouped by status and note.
-type Groups<'a> = BTreeMap<(&'a str, &'a str), Vec<String>>;
+type SettingGroups<'a> = BTreeMap<(&'a str, &'a str), Vec<String>>;
 
 /// Formats the page.
 pub(super) fn page() -> String {
@@ -76,8 +76,8 @@ fn note_column(status: &str) -> &'static str {
     }
 }
 
-fn groups<'a>(kind: &str, status: &str) -> Groups<'a> {
-    let mut groups = Groups::new();
+fn groups<'a>(kind: &str, status: &str) -> SettingGroups<'a> {
+    let mut groups = SettingGroups::new();
     for line in TABLE.lines().skip(1) {
         let columns: Vec<&str> = line.split('\t').collect();
         let [own_kind, name, own_status, security, note] = columns[..] else {

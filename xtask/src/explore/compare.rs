@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::known::Known;
-use super::process::Output;
+use super::known::KnownDifferences;
+use super::process::ProcessOutput;
 use super::rules;
 use super::run::Outcome;
 use super::scenario::Scenario;
@@ -19,7 +19,7 @@ pub(super) const FAILURE: &str = "failure";
 
 /// A part of the outcome that differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Difference {
+pub(super) struct OutcomeDifference {
     /// The kind of the part: `exit code`, `stdout`, `stderr`, [`FAILURE`] or the kind of a file.
     pub(super) kind: &'static str,
     /// The command that printed the output. For files, this is the first command of the scenario.
@@ -29,7 +29,7 @@ pub(super) struct Difference {
     pub(super) pronto: String,
 }
 
-impl Difference {
+impl OutcomeDifference {
     /// Returns whether only messages differ.
     pub(super) fn is_message(&self) -> bool {
         [FAILURE, "stderr"].contains(&self.kind)
@@ -54,20 +54,24 @@ impl Difference {
 
 /// The result of comparing two outcomes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum ComparisonResult {
     Same,
     /// All differences are in the list of known differences. The text is the title of the first
     /// one.
     Known(String),
-    Different(Difference),
+    Different(OutcomeDifference),
 }
 
 /// Compares two outcomes. If git crashes, its outcome is not an oracle, and the result is
-/// [`Verdict::Same`].
-pub(super) fn judge(scenario: &Scenario, outcomes: &Outcomes<'_>, known: &Known) -> Verdict {
-    let crashed = |output: &Output| output.end.starts_with("signal");
+/// [`ComparisonResult::Same`].
+pub(super) fn judge(
+    scenario: &Scenario,
+    outcomes: &Outcomes<'_>,
+    known: &KnownDifferences,
+) -> ComparisonResult {
+    let crashed = |output: &ProcessOutput| output.end.starts_with("signal");
     if outcomes.git.outputs.iter().any(crashed) {
-        return Verdict::Same;
+        return ComparisonResult::Same;
     }
     let mut first_known = None;
     for difference in differences(scenario, outcomes.git, outcomes.pronto) {
@@ -75,7 +79,7 @@ pub(super) fn judge(scenario: &Scenario, outcomes: &Outcomes<'_>, known: &Known)
             continue;
         }
         let Some(title) = known.title(&difference.cause()) else {
-            return Verdict::Different(difference);
+            return ComparisonResult::Different(difference);
         };
         first_known.get_or_insert_with(|| title.to_owned());
         // After a difference of messages, later differences may have causes of their own. After a
@@ -84,7 +88,7 @@ pub(super) fn judge(scenario: &Scenario, outcomes: &Outcomes<'_>, known: &Known)
             break;
         }
     }
-    first_known.map_or(Verdict::Same, Verdict::Known)
+    first_known.map_or(ComparisonResult::Same, ComparisonResult::Known)
 }
 
 /// The outcomes of a scenario with both programs.
@@ -95,7 +99,7 @@ pub(super) struct Outcomes<'a> {
 }
 
 /// Returns all differences: those of outputs in the order of the calls, then those of files.
-fn differences(scenario: &Scenario, git: &Outcome, pronto: &Outcome) -> Vec<Difference> {
+fn differences(scenario: &Scenario, git: &Outcome, pronto: &Outcome) -> Vec<OutcomeDifference> {
     let mut found = Vec::new();
     for ((call, git), pronto) in scenario.calls.iter().zip(&git.outputs).zip(&pronto.outputs) {
         let is_failure = git.end == pronto.end && git.end != "0";
@@ -116,7 +120,7 @@ fn differences(scenario: &Scenario, git: &Outcome, pronto: &Outcome) -> Vec<Diff
                 right = format!("{right}: {}", line(&pronto.stderr));
             }
             let command = call.name();
-            found.push(Difference {
+            found.push(OutcomeDifference {
                 kind,
                 command,
                 git: left,
@@ -127,7 +131,7 @@ fn differences(scenario: &Scenario, git: &Outcome, pronto: &Outcome) -> Vec<Diff
     let command = scenario
         .calls
         .first()
-        .map(super::scenario::Call::name)
+        .map(super::scenario::ProgramCall::name)
         .unwrap_or_default();
     let parts: BTreeSet<_> = git.state.keys().chain(pronto.state.keys()).collect();
     for part in parts {
@@ -138,7 +142,7 @@ fn differences(scenario: &Scenario, git: &Outcome, pronto: &Outcome) -> Vec<Diff
             _ => differing_lines(texts[0], texts[1]),
         };
         if let Some((left, right)) = lines {
-            found.push(Difference {
+            found.push(OutcomeDifference {
                 kind: part.kind,
                 command: command.clone(),
                 git: format!("{}: {left}", part.path),
@@ -266,7 +270,7 @@ mod tests {
     #[test]
     fn a_refused_setting_is_one_cause_for_all_commands() {
         let cause = |command: &str, line: &str| {
-            let difference = Difference {
+            let difference = OutcomeDifference {
                 kind: "exit code",
                 command: command.to_owned(),
                 git: line.to_owned(),

@@ -2,7 +2,7 @@
 
 /// A fault: a change of one file that reverts a fix.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Fault {
+pub(super) struct SourceFault {
     pub(super) name: &'static str,
     /// The wrong behaviour that the fault causes.
     pub(super) effect: &'static str,
@@ -12,7 +12,7 @@ pub(super) struct Fault {
     pub(super) new: &'static str,
 }
 
-impl Fault {
+impl SourceFault {
     /// Returns the source with the fault.
     ///
     /// # Errors
@@ -29,78 +29,78 @@ impl Fault {
 }
 
 /// The faults. Faults that are quick to build are the first ones.
-pub(super) const FAULTS: [Fault; 11] = [
-    Fault {
+pub(super) const FAULTS: [SourceFault; 11] = [
+    SourceFault {
         name: "broken-submodule",
         effect: "a broken submodule is clean",
         file: "crates/pronto-operations/src/status/submodules.rs",
         old: "if !is_checked_out(self.repository, &self.work_tree, at)? {",
         new: "if !is_checked_out(self.repository, &self.work_tree, at).unwrap_or(false) {",
     },
-    Fault {
+    SourceFault {
         name: "undecodable-file",
         effect: "a file that cannot be decoded stops `reset --hard`",
         file: "crates/pronto-operations/src/session.rs",
         old: "        settings.tolerates_encodings = true;\n",
         new: "",
     },
-    Fault {
+    SourceFault {
         name: "prune-tags",
         effect: "`fetch --prune-tags` deletes every local tag",
         file: "crates/pronto-transfer/src/fetch/prune.rs",
         old: "let theirs: HashSet<&BString> = entries.iter().map(|entry| &entry.name).collect();",
         new: "let theirs: HashSet<&BString> = (entries.iter().map(|entry| &entry.name))\n        .filter(|name| !name.starts_with(b\"refs/tags/\"))\n        .collect();",
     },
-    Fault {
+    SourceFault {
         name: "empty-name",
         effect: "`init ''` acts on the current directory",
         file: "crates/pronto-cli/src/commands/init.rs",
         old: "if directory.as_os_str().is_empty() {\n        // An empty path",
         new: "if directory.as_os_str() == \"\\0\" {\n        // An empty path",
     },
-    Fault {
+    SourceFault {
         name: "missing-tree",
         effect: "a clone without trees fetches none",
         file: "crates/pronto-cli/src/context/on_demand.rs",
         old: "true => Ok(pronto::remote::fetch_on_demand(found, &context.interrupt)?),",
         new: "true => Ok(()),",
     },
-    Fault {
+    SourceFault {
         name: "working-directory",
         effect: "relative settings and remotes count from the current directory",
         file: "crates/pronto-config/src/environment.rs",
         old: "self.working_dir().join(path)",
         new: "self.current_dir.join(path)",
     },
-    Fault {
+    SourceFault {
         name: "index-variable",
         effect: "`GIT_INDEX_FILE` counts from the current directory",
         file: "crates/pronto-config/src/git_path.rs",
         old: "let named = environment.file(\"GIT_INDEX_FILE\");",
         new: "let named = environment.path(\"GIT_INDEX_FILE\");\n        let named = named.map(|path| environment.absolute(path));",
     },
-    Fault {
+    SourceFault {
         name: "double-star",
         effect: "`de**/f` crosses directories",
         file: "crates/pronto-config/src/glob.rs",
         old: "let rest = literal.saturating_sub(1);",
         new: "let rest = literal;",
     },
-    Fault {
+    SourceFault {
         name: "gitdir-condition",
         effect: "`includeIf \"gitdir:\"` does not know `PWD`",
         file: "crates/pronto-config/src/config/include.rs",
-        old: "Ok(real.is_ok_and(|real| matches(path::as_bytes(&real)))\n        || matches(logical(&place.spoken_git_dir, environment).as_bstr()))",
-        new: "let _ = logical(&place.spoken_git_dir, environment);\n    Ok(real.is_ok_and(|real| matches(path::as_bytes(&real))))",
+        old: "Ok(real.is_ok_and(|real| matches(path::as_bytes(&real)))\n        || matches(logical(&place.display_git_dir, environment).as_bstr()))",
+        new: "let _ = logical(&place.display_git_dir, environment);\n    Ok(real.is_ok_and(|real| matches(path::as_bytes(&real))))",
     },
-    Fault {
+    SourceFault {
         name: "link",
         effect: "a lock replaces a symbolic link",
         file: "crates/pronto-config/src/lock.rs",
         old: "Self::acquire_as(follow(&target.into()), Marking::Marked, patience)",
         new: "Self::acquire_as(target, Marking::Marked, patience)",
     },
-    Fault {
+    SourceFault {
         name: "interpreter",
         effect: "a program without `#!` cannot be started",
         file: "crates/pronto-io/src/child.rs",
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_text_that_is_there_twice_is_no_place() {
-        let fault = Fault {
+        let fault = SourceFault {
             name: "x",
             effect: "",
             file: "f",

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use test_support::Random;
 
-use super::scenario::{Call, Hook, HookKind, Level, Place, Scenario, Setting};
+use super::scenario::{
+    HookKind, ProgramCall, RepositorySelection, Scenario, ScenarioHook, ScenarioSetting,
+    SettingLevel,
+};
 use super::{recipes, words};
 
 /// The options and settings from which scenarios are generated, in addition to fixed words.
@@ -70,8 +73,8 @@ impl Generator {
         scenario
     }
 
-    fn call(&self, random: &mut Random) -> Call {
-        let rows: Vec<Row> = rows().collect();
+    fn call(&self, random: &mut Random) -> ProgramCall {
+        let rows: Vec<CommandRow> = rows().collect();
         let row = random.one_of(&rows);
         let forms: Vec<&str> = row.forms.split(';').collect();
         let form = random.one_of(&forms);
@@ -90,7 +93,7 @@ impl Generator {
             );
         }
         let input = row.input.split("\\n").map(|line| filled(line, random));
-        Call {
+        ProgramCall {
             command: row.command.split(' ').map(str::to_owned).collect(),
             options,
             arguments,
@@ -99,7 +102,7 @@ impl Generator {
         }
     }
 
-    fn setting(&self, random: &mut Random, call: &Call) -> Setting {
+    fn setting(&self, random: &mut Random, call: &ProgramCall) -> ScenarioSetting {
         let command = call.command.first().map_or("", String::as_str);
         let of_command: Vec<_> = self
             .settings
@@ -111,14 +114,14 @@ impl Generator {
             false => &random.one_of(&of_command).0,
         };
         let level = [
-            Level::CommandLine,
-            Level::Repository,
-            Level::Global,
-            Level::Included,
-            Level::Conditional,
+            SettingLevel::CommandLine,
+            SettingLevel::Repository,
+            SettingLevel::Global,
+            SettingLevel::Included,
+            SettingLevel::Conditional,
         ];
         let value = (random.below(8) != 0).then(|| (*random.one_of(&words::VALUES)).to_owned());
-        Setting {
+        ScenarioSetting {
             level: *random.one_of(&level),
             key: key.clone(),
             value,
@@ -128,16 +131,16 @@ impl Generator {
 
 /// A row of the table of commands.
 #[derive(Clone, Copy, Debug)]
-struct Row {
+struct CommandRow {
     command: &'static str,
     forms: &'static str,
     input: &'static str,
 }
 
-fn rows() -> impl Iterator<Item = Row> {
+fn rows() -> impl Iterator<Item = CommandRow> {
     words::COMMANDS.lines().filter_map(|line| {
         let mut columns = line.splitn(3, '|');
-        Some(Row {
+        Some(CommandRow {
             command: columns.next()?,
             forms: columns.next()?,
             input: columns.next()?,
@@ -168,20 +171,20 @@ fn option(options: &[String], random: &mut Random) -> String {
     }
 }
 
-fn place(random: &mut Random) -> Place {
+fn place(random: &mut Random) -> RepositorySelection {
     // Half of all scenarios run in the top directory of the worktree.
     let position = random.index(words::PLACES.len() * 2);
     let (directory, arguments, variables) =
         words::PLACES.get(position).unwrap_or(&words::PLACES[0]);
     let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-    Place {
+    RepositorySelection {
         directory: (*directory).to_owned(),
         arguments: arguments.iter().map(|&word| word.to_owned()).collect(),
         environment: variables.iter().map(owned).collect(),
     }
 }
 
-fn hook(random: &mut Random) -> Hook {
+fn hook(random: &mut Random) -> ScenarioHook {
     let kinds = [
         HookKind::Plain,
         HookKind::ReadsInput,
@@ -189,22 +192,22 @@ fn hook(random: &mut Random) -> Hook {
         HookKind::WithoutInterpreter,
         HookKind::NotExecutable,
     ];
-    Hook {
+    ScenarioHook {
         name: (*random.one_of(&words::HOOKS)).to_owned(),
         kind: *random.one_of(&kinds),
         is_relative: random.below(2) == 0,
     }
 }
 
-fn following(random: &mut Random) -> Call {
+fn following(random: &mut Random) -> ProgramCall {
     let line = random.one_of(&words::FOLLOWING);
     let mut line = line.split(' ').map(str::to_owned);
     let command: Vec<String> = line.next().into_iter().collect();
-    Call {
+    ProgramCall {
         is_git: command.iter().any(|name| name == "fsck"),
         command,
         arguments: line.collect(),
-        ..Call::default()
+        ..ProgramCall::default()
     }
 }
 

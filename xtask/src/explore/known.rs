@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// The known differences: titles, each with the causes that belong to the title.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Known {
+pub(super) struct KnownDifferences {
     kinds: Vec<Kind>,
 }
 
@@ -15,7 +15,7 @@ struct Kind {
     patterns: Vec<String>,
 }
 
-impl Known {
+impl KnownDifferences {
     /// Parses the list. A line `== TITLE` begins a kind, and each other line is a pattern for
     /// causes. Empty lines, lines that start with `#`, and lines that start with a space (examples)
     /// are ignored.
@@ -34,7 +34,7 @@ impl Known {
                 kind.patterns.push(line.to_owned());
             }
         }
-        Known { kinds }
+        KnownDifferences { kinds }
     }
 
     /// Returns the title of the kind to which a cause belongs.
@@ -92,7 +92,8 @@ mod tests {
 
     #[test]
     fn a_list_has_titles_and_examples() {
-        let known = Known::parse("# about\n== First\n  cd r\nadd | *\n\n== Second\ninit | x\n");
+        let known =
+            KnownDifferences::parse("# about\n== First\n  cd r\nadd | *\n\n== Second\ninit | x\n");
         assert_eq!(known.title("add | anything"), Some("First"));
         assert_eq!(known.title("init | x"), Some("Second"));
         assert_eq!(known.title("cd r"), None);
@@ -100,7 +101,7 @@ mod tests {
 
     #[test]
     fn no_kind_of_the_list_holds_everything() {
-        let known = Known::parse(include_str!("known.txt"));
+        let known = KnownDifferences::parse(include_str!("known.txt"));
         for kind in &known.kinds {
             assert!(!kind.patterns.is_empty(), "{}", kind.title);
         }

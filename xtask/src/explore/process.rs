@@ -19,7 +19,7 @@ const INTERVAL: Duration = Duration::from_millis(500);
 
 /// The output and the exit status of a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Output {
+pub(super) struct ProcessOutput {
     /// The exit code, or a description of the signal or timeout.
     pub(super) end: String,
     pub(super) stdout: String,
@@ -27,16 +27,16 @@ pub(super) struct Output {
 }
 
 /// The running processes with their deadlines.
-type Running = Mutex<BTreeMap<u32, Instant>>;
+type ProcessDeadlines = Mutex<BTreeMap<u32, Instant>>;
 
 /// A thread that kills process groups whose time limit has expired.
 #[derive(Clone, Debug)]
-pub(super) struct Watchdog(Arc<Running>);
+pub(super) struct Watchdog(Arc<ProcessDeadlines>);
 
 impl Watchdog {
     /// Starts the thread, which ends after the last clone is dropped.
     pub(super) fn start() -> Self {
-        let running = Arc::new(Running::default());
+        let running = Arc::new(ProcessDeadlines::default());
         let watched = Arc::downgrade(&running);
         std::thread::spawn(move || watch(&watched));
         Watchdog(running)
@@ -52,7 +52,7 @@ impl Watchdog {
         command: &mut Command,
         input: &str,
         directory: &Path,
-    ) -> io::Result<Output> {
+    ) -> io::Result<ProcessOutput> {
         let [stdin, stdout, stderr] =
             ["stdin", "stdout", "stderr"].map(|name| directory.join(name));
         let input = match input {
@@ -83,7 +83,7 @@ impl Watchdog {
             Ok::<_, io::Error>(String::from_utf8_lossy(&bytes).into_owned())
         };
         let (stdout, stderr) = (text(&stdout)?, text(&stderr)?);
-        Ok(Output {
+        Ok(ProcessOutput {
             end,
             stdout,
             stderr,
@@ -95,7 +95,7 @@ impl Watchdog {
     }
 }
 
-fn watch(running: &Weak<Running>) {
+fn watch(running: &Weak<ProcessDeadlines>) {
     while let Some(running) = running.upgrade() {
         let now = Instant::now();
         let table = running.lock().unwrap_or_else(PoisonError::into_inner);
@@ -122,7 +122,7 @@ mod tests {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", "cat; echo warning >&2; exit 3"]);
         let output = Watchdog::start().run(&mut command, "input\n", scratch.path());
-        let expected = Output {
+        let expected = ProcessOutput {
             end: "3".to_owned(),
             stdout: "input\n".to_owned(),
             stderr: "warning\n".to_owned(),

@@ -39,12 +39,12 @@ pub(super) fn all() -> Vec<Recipe> {
 pub(super) struct Templates {
     git: PathBuf,
     directory: PathBuf,
-    made: BTreeMap<&'static str, OnceLock<Result<Template, String>>>,
+    made: BTreeMap<&'static str, OnceLock<Result<RecipeRepository, String>>>,
 }
 
 /// A repository that a recipe has created.
 #[derive(Clone, Debug)]
-pub(super) struct Template {
+pub(super) struct RecipeRepository {
     pub(super) path: PathBuf,
     /// The directory in which it was created. Files of the repository contain this path.
     pub(super) root: PathBuf,
@@ -68,20 +68,20 @@ impl Templates {
     ///
     /// # Errors
     /// Fails if there is no such recipe, or if its script fails.
-    pub(super) fn get(&self, name: &str, root: &Path) -> Result<Template, String> {
+    pub(super) fn get(&self, name: &str, root: &Path) -> Result<RecipeRepository, String> {
         let made = self.made.get(name);
         let made = made.ok_or_else(|| format!("there is no recipe '{name}'"))?;
         made.get_or_init(|| self.make(name, root)).clone()
     }
 
-    fn make(&self, name: &str, root: &Path) -> Result<Template, String> {
+    fn make(&self, name: &str, root: &Path) -> Result<RecipeRepository, String> {
         let recipe = all().into_iter().find(|recipe| recipe.name == name);
         let script = recipe.map_or("", |recipe| recipe.script);
         self.run(name, script, root)?;
         let path = self.directory.join(name);
         fs::rename(root, &path).map_err(|error| format!("cannot move '{name}': {error}"))?;
         let root = root.to_owned();
-        Ok(Template { path, root })
+        Ok(RecipeRepository { path, root })
     }
 
     fn run(&self, name: &str, script: &str, root: &Path) -> Result<(), String> {

@@ -3,19 +3,19 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::compare::Difference;
+use super::compare::OutcomeDifference;
 use super::recipes;
 use super::run::arguments;
-use super::scenario::{HookKind, Level, Scenario, quoted};
+use super::scenario::{HookKind, Scenario, SettingLevel, quoted};
 
 /// Scenarios with differences of the same cause.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(super) struct CauseGroup {
     pub(super) hits: u64,
     /// The number of the first scenario with this cause.
     pub(super) number: u64,
     pub(super) smallest: Scenario,
-    pub(super) difference: Difference,
+    pub(super) difference: OutcomeDifference,
 }
 
 /// The results of a run.
@@ -24,7 +24,7 @@ pub(super) struct Report {
     pub(super) scenarios: u64,
     /// The number of refusals by command and message.
     pub(super) refusals: BTreeMap<String, BTreeMap<String, u64>>,
-    pub(super) groups: BTreeMap<String, Group>,
+    pub(super) groups: BTreeMap<String, CauseGroup>,
     /// The number of scenarios by the title of their known difference.
     pub(super) known: BTreeMap<String, u64>,
 }
@@ -51,7 +51,7 @@ impl Report {
 
     /// Formats the groups of differences, the most frequent first.
     pub(super) fn differences(&self, seed: u64) -> String {
-        let mut groups: Vec<&Group> = self.groups.values().collect();
+        let mut groups: Vec<&CauseGroup> = self.groups.values().collect();
         groups.sort_by_key(|group| std::cmp::Reverse(group.hits));
         groups
             .iter()
@@ -59,9 +59,9 @@ impl Report {
     }
 }
 
-impl Group {
+impl CauseGroup {
     fn text(&self, seed: u64) -> String {
-        let Difference {
+        let OutcomeDifference {
             kind,
             command,
             git,
@@ -90,10 +90,10 @@ pub(super) fn script(scenario: &Scenario) -> String {
     text.push_str("ln -s r link\n");
     for setting in &scenario.settings {
         let (file, content) = match setting.level {
-            Level::CommandLine => continue,
-            Level::Global => ("home/.gitconfig", setting.text()),
-            Level::Repository => ("r/.git/config", setting.text()),
-            Level::Included | Level::Conditional => {
+            SettingLevel::CommandLine => continue,
+            SettingLevel::Global => ("home/.gitconfig", setting.text()),
+            SettingLevel::Repository => ("r/.git/config", setting.text()),
+            SettingLevel::Included | SettingLevel::Conditional => {
                 let include = quoted(setting.level.include());
                 let _ = writeln!(text, "printf '%s' {include} >>r/.git/config");
                 ("r/.git/included", setting.text())

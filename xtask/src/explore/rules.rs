@@ -1,10 +1,10 @@
 //! The rules about accepted differences. Each rule cites a line of `docs/compatibility.md`.
 
-use super::compare::{Difference, NO_OTHERS};
+use super::compare::{NO_OTHERS, OutcomeDifference};
 
 /// An accepted difference.
 #[derive(Debug)]
-pub(super) struct Rule {
+pub(super) struct AcceptedDifference {
     #[cfg_attr(
         not(test),
         expect(dead_code, reason = "a test compares it with the page")
@@ -12,15 +12,15 @@ pub(super) struct Rule {
     /// The words of the line in `docs/compatibility.md` that documents the difference and its
     /// reason.
     pub(super) reason: &'static str,
-    accepts: fn(&Difference) -> bool,
+    accepts: fn(&OutcomeDifference) -> bool,
 }
 
-const RULES: [Rule; 8] = [
-    Rule {
+const RULES: [AcceptedDifference; 8] = [
+    AcceptedDifference {
         reason: "Packs have other deltas and compressed bytes than git's, so that they and their names differ",
         accepts: |difference| difference.kind == "stdout" && difference.command == "pack-objects",
     },
-    Rule {
+    AcceptedDifference {
         reason: "fails without the message\n  `error: object ID is a tree, not a commit`",
         accepts: |difference| {
             let line = &difference.git;
@@ -29,7 +29,7 @@ const RULES: [Rule; 8] = [
                 && line.contains(", not a commit")
         },
     },
-    Rule {
+    AcceptedDifference {
         reason: "With `-o`, the file is created after the tree is found, so that a wrong name does not empty an old archive",
         accepts: |difference| {
             difference.command == "archive"
@@ -37,7 +37,7 @@ const RULES: [Rule; 8] = [
                 && difference.pronto.ends_with(": (absent)")
         },
     },
-    Rule {
+    AcceptedDifference {
         reason: "`init` in an existing repository keeps its format",
         accepts: |difference| {
             let is_older = difference.git.ends_with("repositoryformatversion = 0")
@@ -48,7 +48,7 @@ const RULES: [Rule; 8] = [
                 && (is_older || keeps)
         },
     },
-    Rule {
+    AcceptedDifference {
         reason: "`prune` keeps the objects that operations in progress name",
         accepts: |difference| {
             difference.command == "prune"
@@ -56,14 +56,14 @@ const RULES: [Rule; 8] = [
                 && difference.git.ends_with(NO_OTHERS)
         },
     },
-    Rule {
+    AcceptedDifference {
         reason: "`rename` and `set-head` record the committer that the configuration names",
         accepts: |difference| {
             difference.kind == "reflog"
                 && ["remote rename", "remote set-head"].contains(&&*difference.command)
         },
     },
-    Rule {
+    AcceptedDifference {
         reason: "no command warns of a `.gitignore`\n  that is a symbolic link",
         accepts: |difference| {
             difference.is_message()
@@ -73,7 +73,7 @@ const RULES: [Rule; 8] = [
                     .ends_with(".gitignore': Too many levels of symbolic links")
         },
     },
-    Rule {
+    AcceptedDifference {
         reason: "Only `add` and `check-attr` report lines of attributes files that cannot be used",
         accepts: |difference| {
             let reports = ["add", "check-attr"].contains(&difference.command.as_str());
@@ -85,7 +85,7 @@ const RULES: [Rule; 8] = [
 ];
 
 /// Returns the rule that accepts a difference.
-pub(super) fn accepting(difference: &Difference) -> Option<&'static Rule> {
+pub(super) fn accepting(difference: &OutcomeDifference) -> Option<&'static AcceptedDifference> {
     RULES.iter().find(|rule| (rule.accepts)(difference))
 }
 
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn other_differences_are_not_accepted() {
-        let mut difference = Difference {
+        let mut difference = OutcomeDifference {
             kind: "stderr",
             command: "checkout".to_owned(),
             git: "error: object 12 is a tree, not a commit".to_owned(),

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use super::process::{Output, Watchdog};
+use super::process::{ProcessOutput, Watchdog};
 use super::recipes::{Templates, fixed_environment};
-use super::scenario::{Call, Level, ROOT, Scenario};
-use super::snapshot::{self, Snapshot};
+use super::scenario::{ProgramCall, ROOT, Scenario, SettingLevel};
+use super::snapshot::{self, StateSnapshot};
 use super::tree;
 
 /// The hint in pronto's message about a call that would be handed to git.
@@ -20,8 +20,8 @@ const REFUSAL: &str = "without PRONTO_NO_FALLBACK the call would go";
 /// The result of a scenario with one program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Outcome {
-    pub(super) outputs: Vec<Output>,
-    pub(super) state: Snapshot,
+    pub(super) outputs: Vec<ProcessOutput>,
+    pub(super) state: StateSnapshot,
 }
 
 impl Outcome {
@@ -40,7 +40,7 @@ impl Outcome {
 
 /// The programs that run scenarios.
 #[derive(Clone, Debug)]
-pub(super) struct Programs {
+pub(super) struct ComparedPrograms {
     pub(super) git: PathBuf,
     pub(super) pronto: PathBuf,
     pub(super) watchdog: Watchdog,
@@ -61,7 +61,11 @@ pub(super) struct Bench {
 impl Bench {
     /// Creates a bench in `directory`, which must exist. The paths of all benches have the same
     /// length.
-    pub(super) fn new(programs: &Programs, directory: &Path, templates: Arc<Templates>) -> Self {
+    pub(super) fn new(
+        programs: &ComparedPrograms,
+        directory: &Path,
+        templates: Arc<Templates>,
+    ) -> Self {
         Bench {
             git: programs.git.clone(),
             pronto: programs.pronto.clone(),
@@ -141,7 +145,13 @@ impl Bench {
         Ok(path)
     }
 
-    fn command(&self, scenario: &Scenario, call: &Call, program: &Path, root: &Path) -> Command {
+    fn command(
+        &self,
+        scenario: &Scenario,
+        call: &ProgramCall,
+        program: &Path,
+        root: &Path,
+    ) -> Command {
         let place = &scenario.place;
         let wanted = root.join(&place.directory);
         let directory = if wanted.is_dir() {
@@ -174,12 +184,12 @@ impl Bench {
 }
 
 /// Returns the arguments of a call, beginning with the options before the command.
-pub(super) fn arguments(scenario: &Scenario, call: &Call) -> Vec<String> {
+pub(super) fn arguments(scenario: &Scenario, call: &ProgramCall) -> Vec<String> {
     let mut arguments = scenario.place.arguments.clone();
     for setting in scenario
         .settings
         .iter()
-        .filter(|one| one.level == Level::CommandLine)
+        .filter(|one| one.level == SettingLevel::CommandLine)
     {
         arguments.extend(["-c".to_owned(), setting.argument()]);
     }
@@ -196,10 +206,10 @@ fn prepare(scenario: &Scenario, root: &Path) -> io::Result<()> {
     for setting in &scenario.settings {
         let text = with_root(&setting.text(), root);
         match setting.level {
-            Level::CommandLine => {}
-            Level::Global => append(&root.join("home/.gitconfig"), &text)?,
-            Level::Repository => append(&root.join("r/.git/config"), &text)?,
-            Level::Included | Level::Conditional => {
+            SettingLevel::CommandLine => {}
+            SettingLevel::Global => append(&root.join("home/.gitconfig"), &text)?,
+            SettingLevel::Repository => append(&root.join("r/.git/config"), &text)?,
+            SettingLevel::Included | SettingLevel::Conditional => {
                 append(&root.join("r/.git/included"), &text)?;
                 let include = with_root(setting.level.include(), root);
                 append(&root.join("r/.git/config"), &include)?;

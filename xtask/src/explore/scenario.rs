@@ -13,18 +13,18 @@ pub(super) const ROOT: &str = "@ROOT@";
 pub(super) struct Scenario {
     /// The name of the recipe that creates the repository.
     pub(super) recipe: String,
-    pub(super) place: Place,
+    pub(super) place: RepositorySelection,
     /// Environment variables and their values; `None` removes a variable.
     pub(super) environment: Vec<(String, Option<String>)>,
-    pub(super) settings: Vec<Setting>,
-    pub(super) hooks: Vec<Hook>,
+    pub(super) settings: Vec<ScenarioSetting>,
+    pub(super) hooks: Vec<ScenarioHook>,
     /// The call under test, and optionally a call that uses its result.
-    pub(super) calls: Vec<Call>,
+    pub(super) calls: Vec<ProgramCall>,
 }
 
 /// The current directory, arguments and variables by which a call finds its repository.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct RepositorySelection {
     /// The current directory, relative to the root of the scenario. If it does not exist, the root
     /// is used.
     pub(super) directory: String,
@@ -36,7 +36,7 @@ pub(super) struct Place {
 
 /// The file or argument that contains a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Level {
+pub(super) enum SettingLevel {
     Repository,
     Global,
     CommandLine,
@@ -47,11 +47,11 @@ pub(super) enum Level {
     Conditional,
 }
 
-impl Level {
+impl SettingLevel {
     /// Returns the configuration that includes the file of the setting.
     pub(super) fn include(self) -> &'static str {
         match self {
-            Level::Conditional => "[includeIf \"gitdir:@ROOT@/link/\"]\n\tpath = included\n",
+            SettingLevel::Conditional => "[includeIf \"gitdir:@ROOT@/link/\"]\n\tpath = included\n",
             _ => "[include]\n\tpath = included\n",
         }
     }
@@ -59,8 +59,8 @@ impl Level {
 
 /// A setting and its value; `None` is a key without a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Setting {
-    pub(super) level: Level,
+pub(super) struct ScenarioSetting {
+    pub(super) level: SettingLevel,
     pub(super) key: String,
     pub(super) value: Option<String>,
 }
@@ -81,7 +81,7 @@ pub(super) enum HookKind {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Hook {
+pub(super) struct ScenarioHook {
     pub(super) name: String,
     pub(super) kind: HookKind,
     /// Whether the hook is in `.githooks`, which `core.hooksPath` names as a relative path.
@@ -90,7 +90,7 @@ pub(super) struct Hook {
 
 /// One call of the program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Call {
+pub(super) struct ProgramCall {
     /// The command and its subcommand, if any.
     pub(super) command: Vec<String>,
     /// The options, each with its value, if any.
@@ -103,7 +103,7 @@ pub(super) struct Call {
     pub(super) is_git: bool,
 }
 
-impl Call {
+impl ProgramCall {
     /// Returns the arguments, beginning with the command.
     pub(super) fn line(&self) -> Vec<String> {
         let mut line = self.command.clone();
@@ -118,7 +118,7 @@ impl Call {
     }
 }
 
-impl Setting {
+impl ScenarioSetting {
     /// Returns the text of a configuration file with this setting.
     pub(super) fn text(&self) -> String {
         let (section, name) = self.key.rsplit_once('.').unwrap_or(("x", &self.key));
@@ -147,7 +147,7 @@ fn quoted_value(value: &str) -> String {
     format!("\"{}\"", escaped.replace('\n', "\\n"))
 }
 
-impl Hook {
+impl ScenarioHook {
     /// Returns the path of the hook, relative to the root of the scenario.
     pub(super) fn path(&self) -> String {
         match self.is_relative {
@@ -199,8 +199,8 @@ mod tests {
 
     #[test]
     fn a_setting_becomes_text_of_a_file() {
-        let setting = |key: &str, value: Option<&str>| Setting {
-            level: Level::Global,
+        let setting = |key: &str, value: Option<&str>| ScenarioSetting {
+            level: SettingLevel::Global,
             key: key.to_owned(),
             value: value.map(str::to_owned),
         };

@@ -1,6 +1,6 @@
 //! Shrinks a scenario while its difference has the same cause.
 
-use super::scenario::{Place, Scenario};
+use super::scenario::{RepositorySelection, Scenario};
 
 /// Returns the smallest scenario found for which `has_cause` is true, beginning with `scenario`.
 ///
@@ -33,9 +33,9 @@ fn candidates(scenario: &Scenario) -> Vec<Scenario> {
     add(&|one| one.environment.clear());
     add(&|one| one.recipe = "plain".to_owned());
     add(&|one| {
-        one.place = Place {
+        one.place = RepositorySelection {
             directory: "r".to_owned(),
-            ..Place::default()
+            ..RepositorySelection::default()
         };
     });
     for (number, call) in scenario.calls.iter().enumerate() {
@@ -56,7 +56,7 @@ fn candidates(scenario: &Scenario) -> Vec<Scenario> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::scenario::Call;
+    use super::super::scenario::ProgramCall;
     use super::*;
 
     #[test]
@@ -67,11 +67,11 @@ mod tests {
                 .map(|&word| word.to_owned())
                 .collect::<Vec<_>>()
         };
-        let call = Call {
+        let call = ProgramCall {
             command: words(&["checkout"]),
             options: words(&["--force", "--quiet"]),
             arguments: words(&["a", "b"]),
-            ..Call::default()
+            ..ProgramCall::default()
         };
         let scenario = Scenario {
             recipe: "conflict".to_owned(),

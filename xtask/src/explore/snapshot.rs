@@ -9,11 +9,11 @@ use std::path::Path;
 use super::index;
 
 /// The parts of a directory and their texts: files with their modes, index entries and objects.
-pub(super) type Snapshot = BTreeMap<Part, String>;
+pub(super) type StateSnapshot = BTreeMap<SnapshotPart, String>;
 
 /// The kind of a part, by which differences are grouped, and its path relative to the root.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Part {
+pub(super) struct SnapshotPart {
     pub(super) kind: &'static str,
     pub(super) path: String,
 }
@@ -22,15 +22,15 @@ pub(super) struct Part {
 ///
 /// # Errors
 /// Fails if a file cannot be read.
-pub(super) fn take(root: &Path) -> io::Result<Snapshot> {
-    let mut taking = Taking {
-        snapshot: Snapshot::new(),
+pub(super) fn take(root: &Path) -> io::Result<StateSnapshot> {
+    let mut taking = SnapshotBuilder {
+        snapshot: StateSnapshot::new(),
         objects: BTreeMap::new(),
     };
     taking.directory(root, "")?;
     for (path, ids) in taking.objects {
         let ids: Vec<String> = ids.into_iter().collect();
-        let part = Part {
+        let part = SnapshotPart {
             kind: "objects",
             path,
         };
@@ -40,13 +40,13 @@ pub(super) fn take(root: &Path) -> io::Result<Snapshot> {
 }
 
 /// An incomplete snapshot.
-struct Taking {
-    snapshot: Snapshot,
+struct SnapshotBuilder {
+    snapshot: StateSnapshot,
     /// The object ids in each object directory.
     objects: BTreeMap<String, BTreeSet<String>>,
 }
 
-impl Taking {
+impl SnapshotBuilder {
     fn directory(&mut self, path: &Path, name: &str) -> io::Result<()> {
         let mut is_empty = true;
         for entry in fs::read_dir(path)? {
@@ -102,7 +102,7 @@ impl Taking {
         let content = fs::read(path)?;
         // `GIT_INDEX_FILE` may name an index outside of the repository.
         if content.starts_with(b"DIRC") {
-            let part = Part {
+            let part = SnapshotPart {
                 kind: "index",
                 path: name.to_owned(),
             };
@@ -149,7 +149,7 @@ impl Taking {
             Some(_) => "file of the repository",
         };
         let path = name.to_owned();
-        self.snapshot.insert(Part { kind, path }, text);
+        self.snapshot.insert(SnapshotPart { kind, path }, text);
     }
 }
 

@@ -7,8 +7,8 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use super::compare::{self, Difference, Outcomes, Verdict};
-use super::faults::{FAULTS, Fault};
+use super::compare::{self, ComparisonResult, OutcomeDifference, Outcomes};
+use super::faults::{FAULTS, SourceFault};
 use super::run::Bench;
 use super::scenario::Scenario;
 use super::{Machine, Options};
@@ -26,8 +26,8 @@ const DIRECTORY: &str = "target/teeth";
 /// Fails if the source cannot be copied or built, or if a scenario cannot be run.
 pub(super) fn run(root: &Path, options: &Options, names: &str) -> Result<Vec<String>, String> {
     let is_all = ["all", "check"].contains(&names);
-    let wanted = |fault: &&Fault| is_all || names.split(',').any(|name| name == fault.name);
-    let wanted: Vec<&Fault> = FAULTS.iter().filter(wanted).collect();
+    let wanted = |fault: &&SourceFault| is_all || names.split(',').any(|name| name == fault.name);
+    let wanted: Vec<&SourceFault> = FAULTS.iter().filter(wanted).collect();
     if wanted.is_empty() {
         return Err(format!("no fault is called '{names}'"));
     }
@@ -106,7 +106,7 @@ fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 /// Builds the program, with a fault or without, and returns its path.
-fn build(root: &Path, change: Option<(&Fault, &String)>) -> Result<PathBuf, String> {
+fn build(root: &Path, change: Option<(&SourceFault, &String)>) -> Result<PathBuf, String> {
     let directory = root.join(DIRECTORY);
     let source = directory.join("source");
     copy_source(root, &source)?;
@@ -137,7 +137,11 @@ fn build(root: &Path, change: Option<(&Fault, &String)>) -> Result<PathBuf, Stri
 
 /// Returns the number of the first scenario with a difference that the unchanged program `clean`
 /// does not have.
-fn find(machine: &Machine, seed: u64, clean: &Path) -> Result<Option<(u64, Difference)>, String> {
+fn find(
+    machine: &Machine,
+    seed: u64,
+    clean: &Path,
+) -> Result<Option<(u64, OutcomeDifference)>, String> {
     let found = Mutex::new(None);
     let first = AtomicU64::new(u64::MAX);
     let is_over = |number| number > first.load(Ordering::Relaxed);
@@ -163,7 +167,7 @@ fn only_with_fault(
     bench: &mut Bench,
     scenario: &Scenario,
     programs: [&Path; 2],
-) -> Result<Option<Difference>, String> {
+) -> Result<Option<OutcomeDifference>, String> {
     let mut verdicts = Vec::new();
     for program in programs {
         bench.with_program(program);
@@ -174,8 +178,8 @@ fn only_with_fault(
             pronto: &pronto,
         };
         match compare::judge(scenario, &outcomes, &machine.known) {
-            Verdict::Different(difference) => verdicts.push(difference),
-            Verdict::Same | Verdict::Known(_) => break,
+            ComparisonResult::Different(difference) => verdicts.push(difference),
+            ComparisonResult::Same | ComparisonResult::Known(_) => break,
         }
     }
     let [first, second] = [0, 1].map(|position| verdicts.get(position).cloned());

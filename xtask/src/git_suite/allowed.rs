@@ -7,17 +7,17 @@ use std::path::Path;
 
 /// The allowed failures.
 #[derive(Debug, Default)]
-pub(super) struct Allowed {
+pub(super) struct AllowedFailures {
     /// The path of the list, relative to the top of the workspace.
     file: String,
     cases: BTreeMap<String, BTreeSet<u32>>,
     /// The cases whose result depends on the clock, by script.
     uncertain: BTreeMap<String, BTreeSet<u32>>,
     /// A further list, whose cases may fail or pass.
-    other: Option<Box<Allowed>>,
+    other: Option<Box<AllowedFailures>>,
 }
 
-impl Allowed {
+impl AllowedFailures {
     /// Reads a list at a path relative to the top of the workspace.
     ///
     /// # Errors
@@ -30,7 +30,7 @@ impl Allowed {
     }
 
     /// Adds a list whose cases may fail or pass.
-    pub(super) fn or(mut self, other: Allowed) -> Self {
+    pub(super) fn or(mut self, other: AllowedFailures) -> Self {
         self.other = Some(Box::new(other));
         self
     }
@@ -45,9 +45,9 @@ impl Allowed {
     /// # Errors
     /// Fails if a line does not have this form, has no reason, or is a duplicate.
     pub(super) fn parse(file: &str, text: &str) -> Result<Self, String> {
-        let mut allowed = Allowed {
+        let mut allowed = AllowedFailures {
             file: file.to_owned(),
-            ..Allowed::default()
+            ..AllowedFailures::default()
         };
         for (line, text) in (1..).zip(text.lines()) {
             if text.is_empty() || text.starts_with('#') {
@@ -100,17 +100,17 @@ mod tests {
 
     #[test]
     fn lines_name_a_case_and_a_reason() {
-        let allowed =
-            Allowed::parse("list", "# why\n\nt1 2 a reason\nt1 13 another\n").expect("well formed");
+        let allowed = AllowedFailures::parse("list", "# why\n\nt1 2 a reason\nt1 13 another\n")
+            .expect("well formed");
         assert!(allowed.contains("t1", 2) && allowed.contains("t1", 13));
         assert!(!allowed.contains("t1", 1) && !allowed.contains("t2", 2));
-        let other = Allowed::parse("other", "t2 2 a reason").expect("well formed");
+        let other = AllowedFailures::parse("other", "t2 2 a reason").expect("well formed");
         let both = allowed.or(other);
         assert!(both.contains("t1", 2) && both.contains("t2", 2) && !both.must_fail("t2", 2));
-        let clock = Allowed::parse("clock", "t3 4? a reason").expect("well formed");
+        let clock = AllowedFailures::parse("clock", "t3 4? a reason").expect("well formed");
         assert!(clock.contains("t3", 4) && !clock.must_fail("t3", 4));
         for wrong in ["t1", "t1 x reason", "t1 2", "t1 2 ", "t1 2 a\nt1 2 b"] {
-            assert!(Allowed::parse("list", wrong).is_err(), "{wrong}");
+            assert!(AllowedFailures::parse("list", wrong).is_err(), "{wrong}");
         }
     }
 }

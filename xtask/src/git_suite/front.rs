@@ -14,12 +14,12 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use http::{Body, Head};
-use routes::{Action, Server};
+use http::{BodyLength, RequestHead};
+use routes::{GitServer, RouteAction};
 
 /// The addresses and files of a front.
 #[derive(Debug)]
-pub(super) struct Front {
+pub(super) struct SuiteFront {
     /// The address at which the front listens.
     listen: SocketAddr,
     /// The root directory of the web server, with `www` and the access log.
@@ -31,9 +31,9 @@ pub(super) struct Front {
 }
 
 /// A request, and the connection of its client.
-struct Exchange<'a> {
-    front: &'a Front,
-    head: Head,
+struct FrontExchange<'a> {
+    front: &'a SuiteFront,
+    head: RequestHead,
     reader: BufReader<TcpStream>,
     client: TcpStream,
 }
@@ -48,7 +48,7 @@ pub(super) fn run(arguments: &[&str]) -> Result<(), String> {
         let parsed = text.parse::<SocketAddr>();
         parsed.map_err(|error| format!("'{text}' is not an address: {error}"))
     };
-    let front = Arc::new(Front {
+    let front = Arc::new(SuiteFront {
         listen: address(listen)?,
         root: PathBuf::from(root),
         main: address(main)?,
@@ -69,14 +69,14 @@ pub(super) fn run(arguments: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
-impl Front {
+impl SuiteFront {
     /// Serves the request of a connection.
     fn serve(&self, client: TcpStream) -> io::Result<()> {
         let mut reader = BufReader::new(client.try_clone()?);
-        let Some(head) = Head::read(&mut reader)? else {
+        let Some(head) = RequestHead::read(&mut reader)? else {
             return Ok(());
         };
-        let mut exchange = Exchange {
+        let mut exchange = FrontExchange {
             front: self,
             head,
             reader,
@@ -84,14 +84,14 @@ impl Front {
         };
         let action = routes::action(&exchange.head.target);
         let done = match action {
-            Action::Forward { server, target } => exchange.forward(server, &target),
-            Action::Once(target) => exchange.once(&target),
-            Action::Challenge(target) => exchange.challenge(&target),
-            Action::File(path) => exchange.file(&path),
-            Action::Redirect(status, location) => exchange.redirect(status, &location),
-            Action::Error(name) => exchange.error(&name),
-            Action::BadGateway => exchange.answer("502 Bad Gateway", "", b"bad gateway\n"),
-            Action::NoReport => exchange.no_report(),
+            RouteAction::Forward { server, target } => exchange.forward(server, &target),
+            RouteAction::Once(target) => exchange.once(&target),
+            RouteAction::Challenge(target) => exchange.challenge(&target),
+            RouteAction::File(path) => exchange.file(&path),
+            RouteAction::Redirect(status, location) => exchange.redirect(status, &location),
+            RouteAction::Error(name) => exchange.error(&name),
+            RouteAction::BadGateway => exchange.answer("502 Bad Gateway", "", b"bad gateway\n"),
+            RouteAction::NoReport => exchange.no_report(),
         };
         // A failure means that the client has closed the connection.
         let _ = exchange.client.shutdown(Shutdown::Write);
@@ -100,7 +100,7 @@ impl Front {
 
     /// Appends a line to the access log, in the form to which scripts normalise the logs of other
     /// servers.
-    fn log(&self, head: &Head, status: &str) -> io::Result<()> {
+    fn log(&self, head: &RequestHead, status: &str) -> io::Result<()> {
         let code = status.split(' ').next().unwrap_or_default();
         let line = format!("{:<4} {} HTTP/1.1 {code}\n", head.method, head.target);
         let path = self.root.join("access.log");
@@ -108,21 +108,21 @@ impl Front {
         file.write_all(line.as_bytes())
     }
 
-    fn address_of(&self, server: Server) -> SocketAddr {
+    fn address_of(&self, server: GitServer) -> SocketAddr {
         match server {
-            Server::Main => self.main,
-            Server::Custom => self.custom,
+            GitServer::Main => self.main,
+            GitServer::Custom => self.custom,
         }
     }
 }
 
-impl Exchange<'_> {
+impl FrontExchange<'_> {
     /// Forwards the request to a Git server, and streams the response to the client.
-    fn forward(&mut self, server: Server, target: &str) -> io::Result<()> {
+    fn forward(&mut self, server: GitServer, target: &str) -> io::Result<()> {
         let mut upstream = TcpStream::connect(self.front.address_of(server))?;
         upstream.write_all(&self.head.bytes_for(target, "HTTP/1.1", None))?;
         let mut answers = BufReader::new(upstream.try_clone()?);
-        let body = Body::of(&self.head)?;
+        let body = BodyLength::of(&self.head)?;
         let (reader, client) = (&mut self.reader, &mut self.client);
         let (front, head) = (self.front, &self.head);
         std::thread::scope(|scope| {
@@ -154,7 +154,7 @@ impl Exchange<'_> {
         // The shutdown lets a client read the response while it still sends.
         self.client.shutdown(Shutdown::Write)?;
         let mut rest = Vec::new();
-        Body::of(&self.head)?.read(&mut self.reader, &mut rest)
+        BodyLength::of(&self.head)?.read(&mut self.reader, &mut rest)
     }
 }
 

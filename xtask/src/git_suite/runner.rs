@@ -20,7 +20,7 @@ const NAMES: [&str; 4] = [
 ];
 
 /// A run of scripts.
-pub(super) struct Runner<'a> {
+pub(super) struct SuiteRun<'a> {
     /// The installed reference git.
     pub(super) reference: &'a Path,
     /// The directory of the scripts.
@@ -31,7 +31,7 @@ pub(super) struct Runner<'a> {
     pub(super) out: &'a Path,
 }
 
-impl Runner<'_> {
+impl SuiteRun<'_> {
     /// Runs `scripts`, one on each processor at a time. The output of each is written to
     /// `OUT/NAME.out`.
     ///

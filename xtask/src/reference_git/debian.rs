@@ -17,11 +17,11 @@ const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
 /// A source tree, which is removed when the value is dropped.
 #[derive(Debug)]
-pub(super) struct Source {
+pub(super) struct SourceTree {
     scratch: TempDir,
 }
 
-impl Source {
+impl SourceTree {
     /// Returns the top directory of the tree.
     pub(super) fn path(&self) -> PathBuf {
         self.scratch.path().join("tree")
@@ -32,7 +32,7 @@ impl Source {
 ///
 /// # Errors
 /// Fails if apt has no mirror of Debian configured, or if a program fails.
-pub(super) fn source(cache: &Path) -> Result<Source, String> {
+pub(super) fn source(cache: &Path) -> Result<SourceTree, String> {
     let mirror = mirror()?;
     eprintln!("getting the source package of git from Debian ({SUITE})");
     let scratch = tempfile::tempdir_in(cache).map_err(|error| {
@@ -73,7 +73,7 @@ pub(super) fn source(cache: &Path) -> Result<Source, String> {
             .stdin(Stdio::null())
             .stdout(Stdio::null()),
     )?;
-    Ok(Source { scratch })
+    Ok(SourceTree { scratch })
 }
 
 /// Returns `apt-get` with its state in `top`, and with only the package sources of that directory.

@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 /// The properties of a page that the check needs.
 #[derive(Debug, Default)]
-struct Page {
+struct SitePage {
     links: BTreeSet<String>,
     ids: BTreeSet<String>,
 }
@@ -31,7 +31,7 @@ pub(crate) fn dead(site: &Path) -> Result<Vec<String>, String> {
 fn collect(
     site: &Path,
     folder: &Path,
-    pages: &mut BTreeMap<PathBuf, Page>,
+    pages: &mut BTreeMap<PathBuf, SitePage>,
     files: &mut BTreeSet<PathBuf>,
 ) -> std::io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
@@ -55,7 +55,7 @@ fn collect(
     Ok(())
 }
 
-fn parse(text: &str) -> Page {
+fn parse(text: &str) -> SitePage {
     let values = |name: &str| {
         let opening = format!(" {name}=\"");
         let parts = text.split(opening.as_str()).skip(1);
@@ -66,7 +66,7 @@ fn parse(text: &str) -> Page {
     };
     let mut links = values("href");
     links.extend(values("src"));
-    Page {
+    SitePage {
         links,
         ids: values("id"),
     }
@@ -75,7 +75,7 @@ fn parse(text: &str) -> Page {
 fn leads_nowhere(
     from: &Path,
     link: &str,
-    pages: &BTreeMap<PathBuf, Page>,
+    pages: &BTreeMap<PathBuf, SitePage>,
     files: &BTreeSet<PathBuf>,
 ) -> bool {
     let (path, fragment) = link.split_once('#').unwrap_or((link, ""));

@@ -13,13 +13,13 @@ const RUNS: usize = 9;
 
 /// The costs of a call.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Counts {
+pub(super) struct StartupCost {
     instructions: u64,
     page_faults: u64,
     system_calls: u64,
 }
 
-impl Counts {
+impl StartupCost {
     pub(super) const fn new(instructions: u64, page_faults: u64, system_calls: u64) -> Self {
         Self {
             instructions,
@@ -44,7 +44,7 @@ impl Counts {
     }
 }
 
-impl fmt::Display for Counts {
+impl fmt::Display for StartupCost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             instructions,
@@ -56,7 +56,11 @@ impl fmt::Display for Counts {
 }
 
 /// Counts `call` of `program` in `repository`, without the environment and the configuration of the user.
-pub(super) fn of_call(program: &Path, repository: &Path, call: &str) -> Result<Counts, String> {
+pub(super) fn of_call(
+    program: &Path,
+    repository: &Path,
+    call: &str,
+) -> Result<StartupCost, String> {
     let counted = |runner: &mut Command| {
         runner.args(call.split(' ')).current_dir(repository);
         runner.env_clear().env("PATH", "/usr/bin:/bin");
@@ -98,7 +102,7 @@ pub(super) fn of_call(program: &Path, repository: &Path, call: &str) -> Result<C
         command.env("HOME", "/nonexistent").stdin(Stdio::null());
         fewest = fewest.min(page_faults(&mut command)?);
     }
-    Ok(Counts::new(instructions, fewest, system_calls))
+    Ok(StartupCost::new(instructions, fewest, system_calls))
 }
 
 /// Functions that query the processor for its vector instructions. In a virtual machine, each of

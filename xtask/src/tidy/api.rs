@@ -4,7 +4,7 @@
 //! first, and the `Watch` last; only functions that it calls may follow.
 
 use super::signatures::{head, parameters};
-use super::source::{Source, function_name, unit_of};
+use super::source::{SourceFile, function_name, unit_of};
 
 /// The crates whose items `pronto` re-exports as operations.
 const CRATES: &[&str] = &[
@@ -15,8 +15,8 @@ const CRATES: &[&str] = &[
     "pronto-transfer",
 ];
 
-pub(crate) fn check(sources: &[Source], problems: &mut Vec<String>) {
-    let is_public = |source: &&Source| {
+pub(crate) fn check(sources: &[SourceFile], problems: &mut Vec<String>) {
+    let is_public = |source: &&SourceFile| {
         let unit = unit_of(&source.path);
         let name = unit.strip_prefix("crates/").unwrap_or(&unit);
         CRATES.contains(&name)
@@ -29,7 +29,7 @@ pub(crate) fn check(sources: &[Source], problems: &mut Vec<String>) {
 }
 
 /// Returns the problems of a file with the numbers of their lines.
-fn search(source: &Source) -> Vec<(usize, String)> {
+fn search(source: &SourceFile) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (at, line) in source.lines.iter().enumerate() {
         let text = line.trim_start();
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     fn problems(text: &str) -> Vec<String> {
-        let source = Source::new("crates/pronto/src/a.rs".to_owned(), text);
+        let source = SourceFile::new("crates/pronto/src/a.rs".to_owned(), text);
         search(&source)
             .into_iter()
             .map(|(_, problem)| problem)

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::metadata::Metadata;
+use super::metadata::WorkspaceMetadata;
 
-pub(crate) fn check(root: &Path, metadata: &Metadata, problems: &mut Vec<String>) {
+pub(crate) fn check(root: &Path, metadata: &WorkspaceMetadata, problems: &mut Vec<String>) {
     let page = std::fs::read_to_string(root.join("deny.toml")).unwrap_or_default();
     let reasons = reasons(&page);
     let used = metadata

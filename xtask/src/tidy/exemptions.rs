@@ -17,11 +17,11 @@ pub(crate) struct Finding {
 
 /// The committed list: violations and their largest permitted sizes.
 #[derive(Debug, Default)]
-pub(crate) struct Exemptions(BTreeMap<String, Allowed>);
+pub(crate) struct Exemptions(BTreeMap<String, AllowedSize>);
 
 /// The limit of an exemption.
 #[derive(Debug, Default)]
-struct Allowed {
+struct AllowedSize {
     size: usize,
     /// The reason for the exemption; empty if the rule needs no reason.
     reason: String,
@@ -53,7 +53,7 @@ impl Exemptions {
                         problems.push(format!("exemption without a reason: {line}"));
                     }
                     let reason = reason.to_owned();
-                    exemptions.insert(what.to_owned(), Allowed { size, reason });
+                    exemptions.insert(what.to_owned(), AllowedSize { size, reason });
                 }
                 _ => problems.push(format!("malformed exemption: {line}")),
             }
@@ -78,7 +78,7 @@ impl Exemptions {
                 }
             }
         }
-        for (what, Allowed { size: allowed, .. }) in &self.0 {
+        for (what, AllowedSize { size: allowed, .. }) in &self.0 {
             let size = findings
                 .iter()
                 .find(|finding| finding.what == *what)
@@ -127,7 +127,7 @@ mod tests {
             ]
             .map(|(what, size, reason)| {
                 let reason = reason.to_owned();
-                (what.to_owned(), Allowed { size, reason })
+                (what.to_owned(), AllowedSize { size, reason })
             })
             .into(),
         );

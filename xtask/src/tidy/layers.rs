@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::metadata::Metadata;
+use super::metadata::WorkspaceMetadata;
 
 /// Programs with which pronto is compared or which it replaces. No crate may depend on them, even
 /// indirectly.
@@ -27,7 +27,7 @@ const FRONT_END_FLOOR: u32 = 9;
 /// Crates that only tests may use, in any layer.
 const FOR_TESTS: &[&str] = &["test-support", "slowfs"];
 
-pub(crate) fn check(root: &Path, metadata: &Metadata, problems: &mut Vec<String>) {
+pub(crate) fn check(root: &Path, metadata: &WorkspaceMetadata, problems: &mut Vec<String>) {
     for banned in BANNED {
         if metadata.packages.contains(*banned) {
             problems.push(format!(
@@ -51,7 +51,7 @@ pub(crate) fn check(root: &Path, metadata: &Metadata, problems: &mut Vec<String>
     problems.extend(edges(&floors, metadata));
 }
 
-fn edges(floors: &BTreeMap<String, u32>, metadata: &Metadata) -> Vec<String> {
+fn edges(floors: &BTreeMap<String, u32>, metadata: &WorkspaceMetadata) -> Vec<String> {
     let mut problems = Vec::new();
     for (name, dependencies) in &metadata.members {
         let Some(floor) = floors.get(name) else {
@@ -107,7 +107,7 @@ mod tests {
     fn problems(edge: (&str, &str)) -> Vec<String> {
         let page = "| floor | crate |\n|---|---|\n| 0 | `pronto-io` | x |\n\
                     | 0 | `pronto-trace` | x |\n| 1 | `pronto-pack` | x |\n| – | `bench/` | x |\n";
-        let mut metadata = Metadata::default();
+        let mut metadata = WorkspaceMetadata::default();
         for name in ["pronto-io", "pronto-pack", "pronto-trace", "bench"] {
             metadata
                 .members
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn tests_keep_to_the_floors() {
         let page = "| 0 | `pronto-io` |\n| 1 | `pronto-pack` |\n";
-        let mut metadata = Metadata::default();
+        let mut metadata = WorkspaceMetadata::default();
         for name in ["pronto-io", "pronto-pack", "test-support"] {
             let member = metadata.members.entry(name.to_owned()).or_default();
             let used = ["pronto-pack", "test-support"].map(str::to_owned);

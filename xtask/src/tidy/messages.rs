@@ -4,7 +4,7 @@
 //! capital because Git's do are in the exemptions.
 
 use super::exemptions::Finding;
-use super::source::Source;
+use super::source::SourceFile;
 
 /// Calls whose text is printed as `fatal: …`, `error: …` or `warning: …`.
 const CALLS: &[&str] = &[
@@ -16,7 +16,7 @@ const CALLS: &[&str] = &[
     ".warn(",
 ];
 
-pub(crate) fn findings(source: &Source) -> Vec<Finding> {
+pub(crate) fn findings(source: &SourceFile) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     for at in (0..source.lines.len()).filter(|&at| !source.is_test[at]) {
         let line = &source.lines[at];
@@ -83,7 +83,7 @@ mod tests {
     fn capitals_and_full_stops_are_found() {
         let text = "//! x\nfn a() {\n    Error::new(\n        Kind::Io,\n        \"Cannot open\",\n    );\n    \
                     CliError::fatal(\"it broke.\");\n    CliError::fatal(\"HEAD is odd\");\n}\n";
-        let found = findings(&Source::new("a.rs".to_owned(), text));
+        let found = findings(&SourceFile::new("a.rs".to_owned(), text));
         let what: Vec<&str> = found.iter().map(|finding| finding.what.as_str()).collect();
         assert_eq!(what, ["message Cannot open", "message it broke."]);
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// The members of the workspace, and all packages that they use.
 #[derive(Debug, Default)]
-pub(crate) struct Metadata {
+pub(crate) struct WorkspaceMetadata {
     /// The members by name, with their direct dependencies.
     pub(crate) members: BTreeMap<String, Dependencies>,
     pub(crate) packages: BTreeSet<String>,
@@ -25,7 +25,7 @@ pub(crate) struct Dependencies {
     pub(crate) manifest: String,
 }
 
-impl Metadata {
+impl WorkspaceMetadata {
     pub(crate) fn read(root: &Path) -> Result<Self, String> {
         let output = crate::cargo()
             .args(["metadata", "--format-version=1", "--locked"])
@@ -42,7 +42,7 @@ impl Metadata {
     }
 
     fn from_json(value: &Value) -> Self {
-        let mut metadata = Metadata::default();
+        let mut metadata = WorkspaceMetadata::default();
         for package in list(&value["packages"]) {
             let name = text(&package["name"]);
             metadata.packages.insert(name.clone());

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::source::Source;
+use super::source::SourceFile;
 
 /// The largest number of re-exports through which a name is followed.
 const MAX_REEXPORTS: usize = 8;
@@ -32,10 +32,10 @@ struct Module {
 }
 
 /// The import edges between modules with the same parent.
-pub(crate) type Edges = BTreeMap<String, BTreeSet<String>>;
+pub(crate) type ImportEdges = BTreeMap<String, BTreeSet<String>>;
 
 /// Returns the crates below `crates/`, with their modules.
-pub(crate) fn crates(sources: &[Source]) -> Vec<Crate> {
+pub(crate) fn crates(sources: &[SourceFile]) -> Vec<Crate> {
     let mut crates: BTreeMap<String, Crate> = BTreeMap::new();
     for source in sources {
         let Some((name, file)) = source
@@ -53,7 +53,7 @@ pub(crate) fn crates(sources: &[Source]) -> Vec<Crate> {
 }
 
 impl Crate {
-    fn add(&mut self, file: &str, source: &Source) {
+    fn add(&mut self, file: &str, source: &SourceFile) {
         let lines = source.lines.iter().zip(&source.is_test);
         let code: Vec<&str> = lines
             .filter(|(_, is_test)| !**is_test)
@@ -79,8 +79,8 @@ impl Crate {
     }
 
     /// Returns the import edges between the child modules of each module.
-    pub(crate) fn edges(&self) -> BTreeMap<ModulePath, Edges> {
-        let mut edges: BTreeMap<ModulePath, Edges> = BTreeMap::new();
+    pub(crate) fn edges(&self) -> BTreeMap<ModulePath, ImportEdges> {
+        let mut edges: BTreeMap<ModulePath, ImportEdges> = BTreeMap::new();
         for (from, module) in &self.modules {
             for path in &module.paths {
                 let Some(to) = self.resolve(from, path, MAX_REEXPORTS) else {
@@ -140,7 +140,7 @@ impl Crate {
 }
 
 /// Returns the import cycles: sets of modules that import each other, directly or indirectly.
-pub(crate) fn knots(edges: &Edges) -> Vec<BTreeSet<String>> {
+pub(crate) fn knots(edges: &ImportEdges) -> Vec<BTreeSet<String>> {
     let mut knots: Vec<BTreeSet<String>> = Vec::new();
     for module in edges.keys() {
         if knots.iter().any(|knot| knot.contains(module)) {
@@ -157,7 +157,7 @@ pub(crate) fn knots(edges: &Edges) -> Vec<BTreeSet<String>> {
     knots
 }
 
-fn reachable(edges: &Edges, start: &str) -> BTreeSet<String> {
+fn reachable(edges: &ImportEdges, start: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut waiting = vec![start.to_owned()];
     while let Some(module) = waiting.pop() {
@@ -188,14 +188,14 @@ fn without_comment(line: &str) -> &str {
 
 /// A name that a `use` declaration imports.
 #[derive(Debug, PartialEq, Eq)]
-struct Import {
+struct UseImport {
     path: ModulePath,
     /// The name in this module; `None` for a glob import.
     alias: Option<String>,
 }
 
 /// Parses the `use` declarations of a file. rustfmt starts each on a new line.
-fn imports(text: &str) -> Vec<Import> {
+fn imports(text: &str) -> Vec<UseImport> {
     let mut imports = Vec::new();
     let mut rest = text;
     while let Some(at) = next_use(rest) {
@@ -229,7 +229,7 @@ fn next_use(text: &str) -> Option<usize> {
 }
 
 /// Splits a tree of imports into paths, which all start with `prefix`.
-fn expand(prefix: &str, tree: &str, imports: &mut Vec<Import>) {
+fn expand(prefix: &str, tree: &str, imports: &mut Vec<UseImport>) {
     let mut depth = 0;
     let parts = tree.split(|letter: char| {
         match letter {
@@ -261,7 +261,7 @@ fn expand(prefix: &str, tree: &str, imports: &mut Vec<Import>) {
             alias => Some(alias.to_owned()),
         };
         let alias = alias.filter(|_| !is_all);
-        imports.push(Import { path, alias });
+        imports.push(UseImport { path, alias });
     }
 }
 
@@ -291,10 +291,10 @@ fn inline_paths(text: &str) -> Vec<ModulePath> {
 mod tests {
     use super::*;
 
-    fn edges_of(files: &[(&str, &str)]) -> BTreeMap<ModulePath, Edges> {
-        let sources: Vec<Source> = files
+    fn edges_of(files: &[(&str, &str)]) -> BTreeMap<ModulePath, ImportEdges> {
+        let sources: Vec<SourceFile> = files
             .iter()
-            .map(|(file, text)| Source::new(format!("crates/x/src/{file}"), text))
+            .map(|(file, text)| SourceFile::new(format!("crates/x/src/{file}"), text))
             .collect();
         crates(&sources)[0].edges()
     }
@@ -335,7 +335,7 @@ mod tests {
         let found = imports("pub(crate) use crate::{a::{self, B as C}, d::*};\n");
         let path = |text: &str| text.split("::").map(str::to_owned).collect();
         let expected = [("crate::a", "a"), ("crate::a::B", "C"), ("crate::d", "")];
-        let expected = expected.map(|(text, alias)| Import {
+        let expected = expected.map(|(text, alias)| UseImport {
             path: path(text),
             alias: (!alias.is_empty()).then(|| alias.to_owned()),
         });

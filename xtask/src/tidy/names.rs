@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::exemptions::Finding;
-use super::source::Source;
+use super::source::SourceFile;
 
 /// Names that each module may define.
 const CONVENTIONAL: &[&str] = &[
@@ -32,7 +32,7 @@ const LISTED: usize = 5;
 
 /// Counts the definitions of types, tests excluded, whose name another type of the workspace has
 /// already.
-pub(crate) fn findings(sources: &[Source]) -> Option<Finding> {
+pub(crate) fn findings(sources: &[SourceFile]) -> Option<Finding> {
     let mut definitions = BTreeMap::<&str, Vec<&str>>::new();
     for source in sources
         .iter()
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn repeated_definitions_are_counted_outside_of_tests() {
-        let source = |path: &str, text: &str| Source::new(path.to_owned(), text);
+        let source = |path: &str, text: &str| SourceFile::new(path.to_owned(), text);
         let mut sources = vec![
             source("crates/a/src/lib.rs", "struct Walk;\nstruct Options;\n"),
             source("crates/b/src/lib.rs", "enum Options {}\nstruct Other;\n"),

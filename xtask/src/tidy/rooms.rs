@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::exemptions::Finding;
 use super::modules::{self, Crate};
-use super::source::Source;
+use super::source::SourceFile;
 
 /// The number of lines, without tests, above which a library crate is listed.
 const LARGE_CRATE_LINES: usize = 20_000;
@@ -14,7 +14,7 @@ const PROGRAMS: &[&str] = &["pronto-cli"];
 
 /// Reports modules that import from a higher group, and modules that are in no group of their
 /// crate.
-pub(crate) fn check(root: &Path, sources: &[Source], problems: &mut Vec<String>) {
+pub(crate) fn check(root: &Path, sources: &[SourceFile], problems: &mut Vec<String>) {
     let page = std::fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap_or_default();
     let mut groups = groups(&page);
     for member in modules::crates(sources) {
@@ -30,7 +30,7 @@ pub(crate) fn check(root: &Path, sources: &[Source], problems: &mut Vec<String>)
 }
 
 /// Lists large crates. Their size is a reason to look for separable parts, but not an error.
-pub(crate) fn large_crates(sources: &[Source]) -> Vec<String> {
+pub(crate) fn large_crates(sources: &[SourceFile]) -> Vec<String> {
     let crates = modules::crates(sources);
     let is_large = |member: &&Crate| {
         member.line_count > LARGE_CRATE_LINES && !PROGRAMS.contains(&member.name.as_str())
@@ -47,7 +47,7 @@ pub(crate) fn large_crates(sources: &[Source]) -> Vec<String> {
 }
 
 /// Returns the import cycles between modules.
-pub(crate) fn findings(sources: &[Source]) -> Vec<Finding> {
+pub(crate) fn findings(sources: &[SourceFile]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for member in modules::crates(sources) {
         let name = &member.name;
@@ -122,7 +122,7 @@ mod tests {
 
     const PAGE: &str = "| floor | crate |\n|---|---|\n| 0 | `x` |\n\n| crate | groups |\n|---|---|\n| `x` | `low`, `high` |\n";
 
-    fn sources(low: &str, high: &str) -> Vec<Source> {
+    fn sources(low: &str, high: &str) -> Vec<SourceFile> {
         [
             ("lib.rs", ""),
             ("low.rs", ""),
@@ -130,7 +130,7 @@ mod tests {
             ("low/a.rs", low),
             ("high/b.rs", high),
         ]
-        .map(|(file, text)| Source::new(format!("crates/x/src/{file}"), text))
+        .map(|(file, text)| SourceFile::new(format!("crates/x/src/{file}"), text))
         .into()
     }
 
@@ -144,7 +144,7 @@ mod tests {
         };
         assert!(problems("", "use crate::low::a;\n").is_empty());
         assert_eq!(problems("use crate::high::b;\n", "").len(), 1);
-        let stray = Source::new("crates/x/src/stray.rs".to_owned(), "");
+        let stray = SourceFile::new("crates/x/src/stray.rs".to_owned(), "");
         let member = &modules::crates(&[stray])[0];
         assert_eq!(out_of_order(member, order).len(), 1);
     }
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn knots_are_found() {
         let sources = [("a.rs", "use crate::b;\n"), ("b.rs", "use crate::a;\n")]
-            .map(|(file, text)| Source::new(format!("crates/x/src/{file}"), text));
+            .map(|(file, text)| SourceFile::new(format!("crates/x/src/{file}"), text));
         let found = findings(&sources);
         assert_eq!((found[0].what.as_str(), found[0].size), ("knot x", 2));
     }

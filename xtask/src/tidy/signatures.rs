@@ -6,14 +6,14 @@
 use std::collections::BTreeMap;
 
 use super::exemptions::Finding;
-use super::source::{self, Source};
+use super::source::{self, SourceFile};
 use super::text::code_of;
 
 /// The largest number of places that a problem lists.
 const PLACES: usize = 5;
 
 /// Counts the tuple parameters of each crate.
-pub(crate) fn findings(sources: &[Source]) -> Vec<Finding> {
+pub(crate) fn findings(sources: &[SourceFile]) -> Vec<Finding> {
     let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for source in sources {
         let found = search(source);
@@ -39,7 +39,7 @@ fn rule(places: &[String]) -> String {
 }
 
 /// Returns the tuple parameters in a file, except in tests, with their lines.
-fn search(source: &Source) -> Vec<String> {
+fn search(source: &SourceFile) -> Vec<String> {
     let mut places = Vec::new();
     // The indentation of the trait implementation around the line.
     let mut trait_indent = None;
@@ -93,13 +93,13 @@ pub(super) fn parameters(head: &str) -> Vec<String> {
     let Some(after) = head.find("fn ").map(|at| &head[at + 3..]) else {
         return Vec::new();
     };
-    let mut depth = Depth::default();
+    let mut depth = BracketDepth::default();
     // The list opens at the first parenthesis outside of the generic parameters.
     let Some(open) = after.find(|letter| letter == '(' && depth.at_top() || depth.passes(letter))
     else {
         return Vec::new();
     };
-    let mut depth = Depth::default();
+    let mut depth = BracketDepth::default();
     let mut parameters = vec![String::new()];
     for letter in after[open + 1..].chars() {
         if depth.at_top() && letter == ')' {
@@ -123,7 +123,7 @@ pub(super) fn parameters(head: &str) -> Vec<String> {
 
 /// Returns the type of a parameter, without references around it.
 fn type_of(parameter: &str) -> &str {
-    let mut depth = Depth::default();
+    let mut depth = BracketDepth::default();
     let colon = parameter.find(|letter| {
         let is_end = depth.at_top() && letter == ':';
         depth.passes(letter);
@@ -145,7 +145,7 @@ fn is_tuple(kind: &str) -> bool {
     let Some(inner) = kind.strip_prefix('(') else {
         return false;
     };
-    let mut depth = Depth::default();
+    let mut depth = BracketDepth::default();
     for letter in inner.chars() {
         if depth.at_top() && letter == ',' {
             return true;
@@ -157,12 +157,12 @@ fn is_tuple(kind: &str) -> bool {
 
 /// The number of open brackets.
 #[derive(Debug, Default)]
-struct Depth {
+struct BracketDepth {
     open: i32,
     last: char,
 }
 
-impl Depth {
+impl BracketDepth {
     fn at_top(&self) -> bool {
         self.open == 0
     }
@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     fn names(text: &str) -> Vec<String> {
-        let source = Source::new("crates/x/src/a.rs".to_owned(), text);
+        let source = SourceFile::new("crates/x/src/a.rs".to_owned(), text);
         search(&source)
             .iter()
             .filter_map(|place| Some(place.split_once(' ')?.1.to_owned()))

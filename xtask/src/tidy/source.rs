@@ -9,7 +9,7 @@ const FUNCTION_LIMIT: usize = 70;
 
 /// A Rust source file.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub(crate) struct SourceFile {
     /// The path relative to the top of the workspace.
     pub(crate) path: String,
     pub(crate) lines: Vec<String>,
@@ -18,7 +18,7 @@ pub(crate) struct Source {
 }
 
 /// Returns all Rust files of the workspace, sorted by path.
-pub(crate) fn all(root: &Path) -> Vec<Source> {
+pub(crate) fn all(root: &Path) -> Vec<SourceFile> {
     let mut paths = Vec::new();
     for folder in ["crates", "bench", "xtask", "fuzz"] {
         collect(&root.join(folder), &mut paths);
@@ -29,7 +29,7 @@ pub(crate) fn all(root: &Path) -> Vec<Source> {
         .filter_map(|path| {
             let text = std::fs::read_to_string(path).ok()?;
             let relative = path.strip_prefix(root).ok()?.to_string_lossy().into_owned();
-            Some(Source::new(relative, &text))
+            Some(SourceFile::new(relative, &text))
         })
         .collect()
 }
@@ -49,7 +49,7 @@ fn collect(folder: &Path, paths: &mut Vec<std::path::PathBuf>) {
     }
 }
 
-impl Source {
+impl SourceFile {
     pub(crate) fn new(path: String, text: &str) -> Self {
         let lines: Vec<String> = text.lines().map(str::to_owned).collect();
         let is_all_test =
@@ -64,7 +64,7 @@ impl Source {
             }
             at += 1;
         }
-        Source {
+        SourceFile {
             path,
             lines,
             is_test,
@@ -151,7 +151,7 @@ mod tests {
         text.push_str("    }\n    fn short() {}\n}\n#[cfg(test)]\nmod tests {\n    fn x() {\n");
         text.push_str(&"        work();\n".repeat(600));
         text.push_str("    }\n}\n");
-        let findings = Source::new("a.rs".to_owned(), &text).long_parts();
+        let findings = SourceFile::new("a.rs".to_owned(), &text).long_parts();
         assert_eq!(findings.len(), 1, "{findings:?}");
         assert_eq!(
             (findings[0].what.as_str(), findings[0].size),

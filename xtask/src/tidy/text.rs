@@ -1,11 +1,11 @@
 //! Checks rules about the text of each source file.
 
-use super::source::Source;
+use super::source::SourceFile;
 
 /// The crates that may contain `unsafe`.
 const UNSAFE_CRATES: &[&str] = &["crates/pronto-io/", "crates/pronto-hash/", "bench/counter/"];
 
-pub(crate) fn check(source: &Source, problems: &mut Vec<String>) {
+pub(crate) fn check(source: &SourceFile, problems: &mut Vec<String>) {
     let path = &source.path;
     if path.ends_with("/mod.rs") {
         problems.push(format!(
@@ -49,7 +49,7 @@ pub(crate) fn check(source: &Source, problems: &mut Vec<String>) {
 }
 
 /// Returns whether the line is an empty doc comment line without a doc comment line beside it.
-fn is_empty_document(source: &Source, at: usize) -> bool {
+fn is_empty_document(source: &SourceFile, at: usize) -> bool {
     let marker = source.lines[at].trim();
     if marker != "///" && marker != "//!" {
         return false;
@@ -91,7 +91,7 @@ mod tests {
 
     fn problems(path: &str, text: &str) -> usize {
         let mut problems = Vec::new();
-        check(&Source::new(path.to_owned(), text), &mut problems);
+        check(&SourceFile::new(path.to_owned(), text), &mut problems);
         problems.len()
     }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::exemptions::Finding;
-use super::source::{self, Source};
+use super::source::{self, SourceFile};
 use super::text::code_of;
 
 const LIST: &str = "xtask/words.txt";
@@ -17,7 +17,7 @@ const PLACES: usize = 5;
 
 /// The list of phrases.
 #[derive(Debug, Default)]
-pub(crate) struct Words {
+pub(crate) struct BannedWords {
     phrases: Vec<Phrase>,
     identifiers: Vec<Phrase>,
     /// The phrases with which no doc comment may start.
@@ -33,9 +33,9 @@ struct Phrase {
 }
 
 /// The places of phrases, by crate or document.
-type Places = BTreeMap<String, Vec<String>>;
+type FindingsByUnit = BTreeMap<String, Vec<String>>;
 
-impl Words {
+impl BannedWords {
     pub(crate) fn read(root: &Path, problems: &mut Vec<String>) -> Self {
         match std::fs::read_to_string(root.join(LIST)) {
             Ok(text) => Self::parse(&text, problems),
@@ -47,7 +47,7 @@ impl Words {
     }
 
     fn parse(text: &str, problems: &mut Vec<String>) -> Self {
-        let mut list = Words::default();
+        let mut list = BannedWords::default();
         for line in text.lines().filter(|line| !line.starts_with('#')) {
             let Some((phrase, instead)) = line.split_once(" -> ") else {
                 problems.push(format!("{LIST}: malformed line: {line}"));
@@ -73,8 +73,8 @@ impl Words {
     }
 
     /// Counts the phrases in sources (for each crate) and in documents (for each file).
-    pub(crate) fn findings(&self, root: &Path, sources: &[Source]) -> Vec<Finding> {
-        let mut places = Places::new();
+    pub(crate) fn findings(&self, root: &Path, sources: &[SourceFile]) -> Vec<Finding> {
+        let mut places = FindingsByUnit::new();
         for source in sources {
             let unit = source::unit_of(&source.path);
             self.search_source(source, places.entry(unit).or_default());
@@ -98,8 +98,8 @@ impl Words {
     }
 
     /// Counts the doc comments of each crate that start with a phrase of the list.
-    fn starts_of_comments(&self, sources: &[Source]) -> Vec<Finding> {
-        let mut places = Places::new();
+    fn starts_of_comments(&self, sources: &[SourceFile]) -> Vec<Finding> {
+        let mut places = FindingsByUnit::new();
         for source in sources {
             let unit = source::unit_of(&source.path);
             self.search_starts(source, places.entry(unit).or_default());
@@ -115,7 +115,7 @@ impl Words {
             .collect()
     }
 
-    fn search_starts(&self, source: &Source, places: &mut Vec<String>) {
+    fn search_starts(&self, source: &SourceFile, places: &mut Vec<String>) {
         let mut is_inside = false;
         for (at, line) in source.lines.iter().enumerate() {
             let is_doc = is_doc_comment(line);
@@ -132,7 +132,7 @@ impl Words {
         }
     }
 
-    fn search_source(&self, source: &Source, places: &mut Vec<String>) {
+    fn search_source(&self, source: &SourceFile, places: &mut Vec<String>) {
         let mut block = Vec::new();
         for (at, line) in source.lines.iter().enumerate() {
             if let Some(comment) = comment_of(line) {
@@ -160,7 +160,7 @@ impl Words {
     }
 
     /// Searches the words of a paragraph for phrases.
-    fn search(&self, path: &str, block: &[Word], places: &mut Vec<String>) {
+    fn search(&self, path: &str, block: &[TextWord], places: &mut Vec<String>) {
         let mut at = 0;
         while at < block.len() {
             let found = self
@@ -189,7 +189,7 @@ impl Words {
 }
 
 impl Phrase {
-    fn is_at(&self, words: &[Word]) -> bool {
+    fn is_at(&self, words: &[TextWord]) -> bool {
         words.len() >= self.words.len()
             && self
                 .words
@@ -205,17 +205,17 @@ impl Phrase {
 
 /// A word in lower case, with the number of its line.
 #[derive(Debug)]
-struct Word {
+struct TextWord {
     text: String,
     line: usize,
 }
 
 /// Appends the words of a line, except words in backticks. Text in backticks and punctuation
 /// separate words, so that they form no phrase.
-fn append(block: &mut Vec<Word>, text: &str, line: usize) {
+fn append(block: &mut Vec<TextWord>, text: &str, line: usize) {
     for (at, part) in text.split('`').enumerate() {
         if at % 2 == 1 {
-            block.push(Word {
+            block.push(TextWord {
                 text: String::new(),
                 line,
             });
@@ -224,13 +224,13 @@ fn append(block: &mut Vec<Word>, text: &str, line: usize) {
         for piece in part.split_inclusive([' ', ',', '.', ';', ':', '(', ')']) {
             let word = piece.trim_matches(|c: char| !c.is_alphanumeric());
             if !word.is_empty() {
-                block.push(Word {
+                block.push(TextWord {
                     text: word.to_lowercase(),
                     line,
                 });
             }
             if piece.ends_with([',', '.', ';', ':', '(', ')']) {
-                block.push(Word {
+                block.push(TextWord {
                     text: String::new(),
                     line,
                 });
@@ -266,17 +266,17 @@ fn rule(places: &[String]) -> String {
 mod tests {
     use super::*;
 
-    fn list() -> Words {
+    fn list() -> BannedWords {
         let text = "# A comment.\nwork tree -> worktree\nwhat came -> input\nwhat came of -> result\ncode Deed -> Operation\n";
         let mut problems = Vec::new();
-        let words = Words::parse(text, &mut problems);
+        let words = BannedWords::parse(text, &mut problems);
         assert_eq!(problems, [""; 0]);
         words
     }
 
     fn places(text: &str) -> Vec<String> {
         let mut places = Vec::new();
-        let source = Source::new("a.rs".to_owned(), text);
+        let source = SourceFile::new("a.rs".to_owned(), text);
         list().search_source(&source, &mut places);
         places
     }
@@ -311,9 +311,9 @@ mod tests {
     #[test]
     fn doc_comments_are_judged_by_their_start() {
         let mut problems = Vec::new();
-        let words = Words::parse("start what -> name the thing\n", &mut problems);
+        let words = BannedWords::parse("start what -> name the thing\n", &mut problems);
         let text = "/// What it is.\nlet a = 1;\n/// A thing.\n/// What it is.\nlet b = 1;\n// What now?\n";
-        let source = Source::new("a.rs".to_owned(), text);
+        let source = SourceFile::new("a.rs".to_owned(), text);
         let mut places = Vec::new();
         words.search_starts(&source, &mut places);
         assert_eq!(places, ["a.rs:1: 'what' (write: name the thing)"]);

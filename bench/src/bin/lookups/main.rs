@@ -21,7 +21,7 @@ use measure::Figures;
 /// Measure lookups in pack indexes beside JGit and other programs.
 #[derive(Parser, Debug)]
 #[command(name = "lookups")]
-struct Arguments {
+struct Args {
     /// Indexes to measure: a file, a repository (its largest pack), or `synthetic:OBJECTS`.
     #[arg(required = true)]
     indexes: Vec<String>,
@@ -46,7 +46,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = Args::parse();
     let report = |(number, wanted): (usize, &String)| -> Result<(), String> {
         let path = find(wanted, &arguments.data)?;
         let ours = measure::pronto(&path, arguments.runs)?;
@@ -88,16 +88,16 @@ fn main() -> ExitCode {
 }
 
 /// The minimum, median and maximum in seconds.
-type Spread = (f64, f64, f64);
+type LookupSpread = (f64, f64, f64);
 
-fn spread(figures: &Figures, what: &str) -> Option<Spread> {
+fn spread(figures: &Figures, what: &str) -> Option<LookupSpread> {
     let mut seconds: Vec<f64> = figures.of(what).collect();
     seconds.sort_by(f64::total_cmp);
     let median = *seconds.get(seconds.len() / 2)?;
     Some((*seconds.first()?, median, *seconds.last()?))
 }
 
-fn print_row(what: &str, who: &str, &(least, median, most): &Spread) {
+fn print_row(what: &str, who: &str, &(least, median, most): &LookupSpread) {
     let [median, least, most] = [median, least, most].map(shown);
     println!("| {what} | {who} | {median} | {least} | {most} |");
 }
@@ -107,7 +107,7 @@ fn plot(
     number: usize,
     index: &str,
     what: &str,
-    taken: &[(&str, Spread)],
+    taken: &[(&str, LookupSpread)],
 ) -> Result<(), String> {
     let bars: Vec<Bar> = taken
         .iter()

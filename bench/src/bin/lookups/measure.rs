@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{Kind, ObjectId};
-use pronto_io::view::Access;
+use pronto_io::view::ViewAccess;
 use pronto_odb::{Options, Store};
-use pronto_pack::idx::{Index, IndexPosition};
+use pronto_pack::idx::{IndexPosition, PackIndex};
 
 /// The largest number of ids to look up. In a larger index, these ids are evenly spread.
 pub(crate) const MOST_IDS: u32 = 2_000_000;
@@ -40,7 +40,7 @@ fn reading(commits: usize) -> String {
 pub(crate) struct Figures(Vec<(String, f64)>);
 
 /// The properties and the figures of an index.
-pub(crate) struct Measured {
+pub(crate) struct MeasuredIndexFile {
     pub(crate) objects: u32,
     pub(crate) figures: Figures,
 }
@@ -65,15 +65,15 @@ impl Figures {
 }
 
 /// Measures `path` `runs` times, after one warm-up run.
-pub(crate) fn pronto(path: &Path, runs: usize) -> Result<Measured, String> {
+pub(crate) fn pronto(path: &Path, runs: usize) -> Result<MeasuredIndexFile, String> {
     let measured = measure(path, runs);
     measured.map_err(|error| format!("{}: {error}", path.display()))
 }
 
-type Failure = Box<dyn std::error::Error>;
+type MeasureFailure = Box<dyn std::error::Error>;
 
-fn measure(path: &Path, runs: usize) -> Result<Measured, Failure> {
-    let open = || Index::open(path, Kind::Sha1, Access::Auto);
+fn measure(path: &Path, runs: usize) -> Result<MeasuredIndexFile, MeasureFailure> {
+    let open = || PackIndex::open(path, Kind::Sha1, ViewAccess::Auto);
     let index = open()?;
     let random = sample(&index)?;
     let mut sorted = random.clone();
@@ -129,7 +129,7 @@ fn measure(path: &Path, runs: usize) -> Result<Measured, Failure> {
     {
         read_commits(objects, &random, runs, &mut figures)?;
     }
-    Ok(Measured {
+    Ok(MeasuredIndexFile {
         objects: index.len(),
         figures,
     })
@@ -141,7 +141,7 @@ fn read_commits(
     ids: &[ObjectId],
     runs: usize,
     figures: &mut Figures,
-) -> Result<(), Failure> {
+) -> Result<(), MeasureFailure> {
     let open = || Store::open(objects, Options::default());
     let mut commits = Vec::new();
     let store = open()?;
@@ -173,7 +173,7 @@ fn read_commits(
     Ok(())
 }
 
-fn time(run: impl FnOnce() -> Result<bool, Failure>) -> Result<f64, Failure> {
+fn time(run: impl FnOnce() -> Result<bool, MeasureFailure>) -> Result<f64, MeasureFailure> {
     let start = Instant::now();
     let sound = run()?;
     let taken = start.elapsed().as_secs_f64();
@@ -182,7 +182,7 @@ fn time(run: impl FnOnce() -> Result<bool, Failure>) -> Result<f64, Failure> {
 }
 
 /// Returns ids of the index in random order.
-fn sample(index: &Index) -> Result<Vec<ObjectId>, pronto_pack::Error> {
+fn sample(index: &PackIndex) -> Result<Vec<ObjectId>, pronto_pack::Error> {
     let step = index.len().div_ceil(MOST_IDS).max(1);
     let rows = (0..index.len()).step_by(step as usize);
     let ids: Result<Vec<_>, _> = rows.map(|row| index.id_at(IndexPosition(row))).collect();

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::process::{git, used};
-use crate::{Arguments, Peer, relay};
+use crate::{Args, MeasuredProgram, relay};
 
 /// The number of commits in the shared history.
 const COMMITS: usize = 2000;
@@ -48,9 +48,9 @@ const CASES: [Case; 3] = [
 
 /// Measures all cases and writes `link.md`.
 pub(crate) fn run(
-    arguments: &Arguments,
+    arguments: &Args,
     data: &Path,
-    peers: &[Peer],
+    peers: &[MeasuredProgram],
     round_trip: Duration,
 ) -> Result<(), String> {
     let place = data.join("link");
@@ -113,7 +113,7 @@ fn median(mut seconds: Vec<f64>) -> f64 {
 }
 
 /// Creates two repositories below `made` that are in sync.
-fn make(made: &Path, peer: &Peer) -> Result<(), String> {
+fn make(made: &Path, peer: &MeasuredProgram) -> Result<(), String> {
     std::fs::create_dir_all(made).map_err(|error| error.to_string())?;
     git(made, &["init", "-q", "--bare", "-b", "main", "there.git"])?;
     let there = made.join("there.git");
@@ -155,7 +155,12 @@ fn make(made: &Path, peer: &Peer) -> Result<(), String> {
 }
 
 /// Synchronises both repositories after the changes of `case`. Returns the seconds and the bytes.
-fn meet(made: &Path, peer: &Peer, case: &Case, delay: Duration) -> Result<(f64, u64), String> {
+fn meet(
+    made: &Path,
+    peer: &MeasuredProgram,
+    case: &Case,
+    delay: Duration,
+) -> Result<(f64, u64), String> {
     let again = made.join("again");
     let _ = std::fs::remove_dir_all(&again);
     std::fs::create_dir(&again).map_err(|error| error.to_string())?;
@@ -192,7 +197,7 @@ fn meet(made: &Path, peer: &Peer, case: &Case, delay: Duration) -> Result<(f64, 
 }
 
 /// Returns the commands that synchronise both sides.
-fn commands(place: &Path, peer: &Peer, delay: &str) -> Result<Vec<Command>, String> {
+fn commands(place: &Path, peer: &MeasuredProgram, delay: &str) -> Result<Vec<Command>, String> {
     let there: PathBuf = place.join("there.git");
     let url = format!("ssh://server{}", there.display());
     let program = peer.program.to_string_lossy().into_owned();

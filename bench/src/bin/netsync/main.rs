@@ -18,13 +18,13 @@ mod workload;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use bench::beside::{self, Peer};
+use bench::beside::{self, MeasuredProgram};
 use clap::Parser;
 
 /// Measure the figures of report 004 for pronto and git.
 #[derive(Parser, Clone, Debug)]
 #[command(name = "netsync")]
-struct Arguments {
+struct Args {
     /// Directory for working data of up to 4 GB.
     #[arg(long, default_value = "bench/data")]
     data: PathBuf,
@@ -57,7 +57,7 @@ fn main() -> ExitCode {
     if words.next().is_some_and(|word| word == relay::NAME) {
         return relay::run(words);
     }
-    match run(&Arguments::parse()) {
+    match run(&Args::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             eprintln!("netsync: {message}");
@@ -66,7 +66,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(arguments: &Arguments) -> Result<(), String> {
+fn run(arguments: &Args) -> Result<(), String> {
     let data = arguments.data.join("netsync");
     std::fs::create_dir_all(&data).map_err(|error| error.to_string())?;
     let data = data.canonicalize().map_err(|error| error.to_string())?;

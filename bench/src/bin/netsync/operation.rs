@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::Peer;
-use crate::process::{Counted, Counts, Used, git, used};
+use crate::MeasuredProgram;
+use crate::process::{CounterDirectory, ProcessCounters, Used, git, used};
 use crate::relay;
 use crate::workload::Workload;
 
 /// All runs of one program for one operation on one workload.
-pub(crate) struct Row {
+pub(crate) struct OperationRow {
     pub(crate) workload: &'static str,
     pub(crate) operation: &'static str,
     pub(crate) peer: String,
@@ -18,10 +18,10 @@ pub(crate) struct Row {
     pub(crate) raw_bytes: u64,
     pub(crate) wire_bytes: u64,
     pub(crate) runs: Vec<Used>,
-    pub(crate) counted: Counted,
+    pub(crate) counted: ProcessCounters,
 }
 
-impl Row {
+impl OperationRow {
     /// Returns the minimum, median and maximum of a figure.
     pub(crate) fn spread(&self, figure: impl Fn(&Used) -> f64) -> (f64, f64, f64) {
         let mut values: Vec<f64> = self.runs.iter().map(figure).collect();
@@ -38,18 +38,23 @@ impl Row {
 /// The figures of a run: of this side, and of the server if there is a server.
 struct Outcome {
     client: Used,
-    server: Option<relay::Seen>,
+    server: Option<relay::RelayRecord>,
 }
 
 /// A run: prepares its data, executes the operation, and checks the result.
-type Run = fn(&Workload, &Peer, &Path, Option<&Counts>) -> Result<Outcome, String>;
+type RunOperation =
+    fn(&Workload, &MeasuredProgram, &Path, Option<&CounterDirectory>) -> Result<Outcome, String>;
 
 /// Measures all operations with all programs: one round that counts copies, then `runs` timed
 /// rounds.
-pub(crate) fn all(workload: &Workload, peers: &[Peer], runs: usize) -> Result<Vec<Row>, String> {
+pub(crate) fn all(
+    workload: &Workload,
+    peers: &[MeasuredProgram],
+    runs: usize,
+) -> Result<Vec<OperationRow>, String> {
     let mut rows = Vec::new();
     stage(workload)?;
-    let operations: [(&str, Run); 4] = [
+    let operations: [(&str, RunOperation); 4] = [
         ("add files", add),
         ("commit", commit),
         ("checkout", checkout),
@@ -63,12 +68,12 @@ pub(crate) fn all(workload: &Workload, peers: &[Peer], runs: usize) -> Result<Ve
 
 fn one(
     workload: &Workload,
-    peers: &[Peer],
+    peers: &[MeasuredProgram],
     runs: usize,
     operation: &'static str,
-    run: Run,
-) -> Result<Vec<Row>, String> {
-    let row = |peer: &Peer, operation| Row {
+    run: RunOperation,
+) -> Result<Vec<OperationRow>, String> {
+    let row = |peer: &MeasuredProgram, operation| OperationRow {
         workload: workload.name,
         operation,
         peer: peer.name.clone(),
@@ -76,16 +81,16 @@ fn one(
         raw_bytes: workload.raw_bytes,
         wire_bytes: 0,
         runs: Vec::new(),
-        counted: Counted::default(),
+        counted: ProcessCounters::default(),
     };
-    let mut clients: Vec<Row> = peers.iter().map(|peer| row(peer, operation)).collect();
-    let mut servers: Vec<Row> = peers.iter().map(|peer| row(peer, "serve")).collect();
+    let mut clients: Vec<OperationRow> = peers.iter().map(|peer| row(peer, operation)).collect();
+    let mut servers: Vec<OperationRow> = peers.iter().map(|peer| row(peer, "serve")).collect();
     let fresh = workload.place.join("run");
     for round in 0..=runs {
         for ((peer, client), server) in peers.iter().zip(&mut clients).zip(&mut servers) {
             let _ = std::fs::remove_dir_all(&fresh);
             let counts = match round {
-                0 => Some(Counts::new(workload.place.join("counts"))?),
+                0 => Some(CounterDirectory::new(workload.place.join("counts"))?),
                 _ => None,
             };
             let outcome = run(workload, peer, &fresh, counts.as_ref())?;
@@ -109,7 +114,11 @@ fn one(
     Ok(clients)
 }
 
-fn command(peer: &Peer, directory: &Path, counts: Option<&Counts>) -> Result<Command, String> {
+fn command(
+    peer: &MeasuredProgram,
+    directory: &Path,
+    counts: Option<&CounterDirectory>,
+) -> Result<Command, String> {
     let mut command = Command::new(&peer.program);
     command.arg("-C").arg(directory);
     if let Some(counts) = counts {
@@ -127,9 +136,9 @@ fn alone(client: Used) -> Outcome {
 
 fn add(
     workload: &Workload,
-    peer: &Peer,
+    peer: &MeasuredProgram,
     fresh: &Path,
-    counts: Option<&Counts>,
+    counts: Option<&CounterDirectory>,
 ) -> Result<Outcome, String> {
     copy(&workload.tree, fresh, "-al")?;
     git(fresh, &["init", "-q", "-b", "main"])?;
@@ -155,9 +164,9 @@ fn stage(workload: &Workload) -> Result<(), String> {
 
 fn commit(
     workload: &Workload,
-    peer: &Peer,
+    peer: &MeasuredProgram,
     _: &Path,
-    counts: Option<&Counts>,
+    counts: Option<&CounterDirectory>,
 ) -> Result<Outcome, String> {
     let staged = workload.place.join("staged");
     let _ = std::fs::remove_dir_all(staged.join(".git"));
@@ -176,9 +185,9 @@ fn commit(
 
 fn checkout(
     workload: &Workload,
-    peer: &Peer,
+    peer: &MeasuredProgram,
     fresh: &Path,
-    counts: Option<&Counts>,
+    counts: Option<&CounterDirectory>,
 ) -> Result<Outcome, String> {
     let (from, to) = (text(&workload.origin), text(fresh));
     git(
@@ -197,9 +206,9 @@ fn checkout(
 
 fn pull(
     workload: &Workload,
-    peer: &Peer,
+    peer: &MeasuredProgram,
     fresh: &Path,
-    counts: Option<&Counts>,
+    counts: Option<&CounterDirectory>,
 ) -> Result<Outcome, String> {
     let to = text(fresh);
     git(&workload.place, &["init", "-q", "-b", "main", to.as_str()])?;

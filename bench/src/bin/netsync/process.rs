@@ -19,7 +19,7 @@ pub(crate) struct Used {
 
 /// The counters of a process.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Counted {
+pub(crate) struct ProcessCounters {
     pub(crate) copied: u64,
     pub(crate) allocated: u64,
 }
@@ -90,16 +90,16 @@ pub(crate) fn used(mut command: Command) -> Result<Used, String> {
 }
 
 /// A directory that holds the counters of processes.
-pub(crate) struct Counts {
+pub(crate) struct CounterDirectory {
     directory: PathBuf,
 }
 
-impl Counts {
+impl CounterDirectory {
     /// Creates the directory `directory`.
     pub(crate) fn new(directory: PathBuf) -> Result<Self, String> {
         let _ = std::fs::remove_dir_all(&directory);
         std::fs::create_dir_all(directory.join(relay::SERVER)).map_err(|e| e.to_string())?;
-        Ok(Counts { directory })
+        Ok(CounterDirectory { directory })
     }
 
     /// Makes `command` and its descendants count.
@@ -111,7 +111,7 @@ impl Counts {
     }
 
     /// Returns the sums of this side and of the side behind the relay.
-    pub(crate) fn read(&self) -> Result<(Counted, Counted), String> {
+    pub(crate) fn read(&self) -> Result<(ProcessCounters, ProcessCounters), String> {
         Ok((
             sum(&self.directory)?,
             sum(&self.directory.join(relay::SERVER))?,
@@ -119,8 +119,8 @@ impl Counts {
     }
 }
 
-fn sum(directory: &Path) -> Result<Counted, String> {
-    let mut sum = Counted::default();
+fn sum(directory: &Path) -> Result<ProcessCounters, String> {
+    let mut sum = ProcessCounters::default();
     let cannot = |error: std::io::Error| format!("{}: {error}", directory.display());
     for entry in std::fs::read_dir(directory).map_err(cannot)? {
         let path = entry.map_err(cannot)?.path();

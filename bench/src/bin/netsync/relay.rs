@@ -29,7 +29,7 @@ const LINE_BUFFERS: usize = 1024;
 
 /// The record of a relay.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct RelayRecord {
     /// The resource usage of the other side.
     pub(crate) server: Used,
     /// The resource usage of the relay and the other side together.
@@ -45,7 +45,7 @@ pub(crate) fn command(file: &Path) -> Result<String, String> {
 }
 
 /// Reads the record of a relay from `file`.
-pub(crate) fn read(file: &Path) -> Result<Seen, String> {
+pub(crate) fn read(file: &Path) -> Result<RelayRecord, String> {
     let text = std::fs::read_to_string(file).map_err(|error| format!("no relay ran: {error}"))?;
     let numbers: Vec<f64> = text
         .split(' ')
@@ -67,7 +67,7 @@ pub(crate) fn read(file: &Path) -> Result<Seen, String> {
         resident: resident as u64,
         anonymous: anonymous as u64,
     };
-    Ok(Seen {
+    Ok(RelayRecord {
         server: Used {
             cpu_seconds,
             memory,

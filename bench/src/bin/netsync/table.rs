@@ -5,17 +5,17 @@ use std::path::Path;
 
 use bench::plot::{self, Bar};
 
-use crate::operation::Row;
-use crate::{Arguments, Peer, process};
+use crate::operation::OperationRow;
+use crate::{Args, MeasuredProgram, process};
 
 const MIB: f64 = 1048576.0;
 
 /// Writes `report-004.md` and its plots.
 pub(crate) fn write(
-    arguments: &Arguments,
+    arguments: &Args,
     data: &Path,
-    peers: &[Peer],
-    rows: &[Row],
+    peers: &[MeasuredProgram],
+    rows: &[OperationRow],
 ) -> Result<(), String> {
     let results = &arguments.results;
     std::fs::create_dir_all(results).map_err(|error| error.to_string())?;
@@ -41,7 +41,12 @@ pub(crate) fn write(
 }
 
 /// Formats the properties of the machine and the table.
-pub(crate) fn text(arguments: &Arguments, data: &Path, peers: &[Peer], rows: &[Row]) -> String {
+pub(crate) fn text(
+    arguments: &Args,
+    data: &Path,
+    peers: &[MeasuredProgram],
+    rows: &[OperationRow],
+) -> String {
     let mut text = String::new();
     for (name, value) in bench::machine::properties(data) {
         let _ = writeln!(text, "- {name}: {value}");
@@ -82,9 +87,10 @@ pub(crate) fn text(arguments: &Arguments, data: &Path, peers: &[Peer], rows: &[R
     text
 }
 
-fn line(row: &Row, rows: &[Row], text: &mut String) {
+fn line(row: &OperationRow, rows: &[OperationRow], text: &mut String) {
     let (least, median, most) = row.spread(|used| used.cpu_seconds);
-    let same = |other: &&Row| other.workload == row.workload && other.operation == row.operation;
+    let same =
+        |other: &&OperationRow| other.workload == row.workload && other.operation == row.operation;
     let best = rows
         .iter()
         .filter(same)

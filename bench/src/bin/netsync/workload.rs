@@ -170,7 +170,7 @@ fn stand_in(number: usize, below: &Path) -> Result<(), String> {
         let changed = (0..=number as u64)
             .rev()
             .find(|release| (file + release * 7) % 3 == 0);
-        let mut random = Random(file * 1000 + changed.unwrap_or(0) + 1);
+        let mut random = WorkloadRandom(file * 1000 + changed.unwrap_or(0) + 1);
         let path = below.join(format!("d{}/f{file}", file % 23));
         std::fs::create_dir_all(below.join(format!("d{}", file % 23)))
             .map_err(|e| e.to_string())?;
@@ -221,7 +221,7 @@ fn gather(directory: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
 fn mixed(path: &Path, zeros: u64, random: u64) -> Result<(), String> {
     let file = File::create(path).map_err(|error| error.to_string())?;
     let mut out = BufWriter::new(file);
-    let mut numbers = Random(zeros + random);
+    let mut numbers = WorkloadRandom(zeros + random);
     for _ in 0..zeros / 1024 {
         out.write_all(&[0; 1024])
             .map_err(|error| error.to_string())?;
@@ -234,9 +234,9 @@ fn mixed(path: &Path, zeros: u64, random: u64) -> Result<(), String> {
 }
 
 /// The SplitMix64 generator: a seed gives the same numbers on every machine.
-struct Random(u64);
+struct WorkloadRandom(u64);
 
-impl Random {
+impl WorkloadRandom {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;

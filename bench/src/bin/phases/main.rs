@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
-use bench::beside::{self, Peer};
+use bench::beside::{self, MeasuredProgram};
 use clap::Parser;
 
 use trace::Phases;
@@ -24,7 +24,7 @@ use trace::Phases;
 /// Measure the figures of report 001 for pronto and git.
 #[derive(Parser, Clone, Debug)]
 #[command(name = "phases")]
-struct Arguments {
+struct Args {
     /// Worktree to run status in.
     worktree: PathBuf,
     /// Name of the results.
@@ -45,7 +45,7 @@ struct Arguments {
 }
 
 /// A table of the report.
-struct Setting {
+struct ReportTable {
     /// Its letter in the report.
     letter: &'static str,
     what: &'static str,
@@ -53,38 +53,38 @@ struct Setting {
     arguments: &'static [&'static str],
 }
 
-const SETTINGS: [Setting; 6] = [
-    Setting {
+const SETTINGS: [ReportTable; 6] = [
+    ReportTable {
         letter: "A",
         what: "nothing cached, `core.preloadIndex=false`",
         is_cold: true,
         arguments: &["-c", "core.preloadIndex=false", "status", "-s", "-uno"],
     },
-    Setting {
+    ReportTable {
         letter: "B",
         what: "all cached, `core.preloadIndex=false`",
         is_cold: false,
         arguments: &["-c", "core.preloadIndex=false", "status", "-s", "-uno"],
     },
-    Setting {
+    ReportTable {
         letter: "C, E",
         what: "nothing cached, nothing configured",
         is_cold: true,
         arguments: &["status", "-s", "-uno"],
     },
-    Setting {
+    ReportTable {
         letter: "D, F",
         what: "all cached, nothing configured",
         is_cold: false,
         arguments: &["status", "-s", "-uno"],
     },
-    Setting {
+    ReportTable {
         letter: "beyond, cold",
         what: "untracked files, too; nothing cached",
         is_cold: true,
         arguments: &["status", "-s"],
     },
-    Setting {
+    ReportTable {
         letter: "beyond, hot",
         what: "untracked files, too; all cached",
         is_cold: false,
@@ -93,14 +93,14 @@ const SETTINGS: [Setting; 6] = [
 ];
 
 /// The figures of one program in one setting.
-struct Row {
+struct PhaseRow {
     peer: String,
     is_pronto: bool,
     runs: Vec<Phases>,
 }
 
 fn main() -> ExitCode {
-    match run(&Arguments::parse()) {
+    match run(&Args::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             eprintln!("phases: {message}");
@@ -109,13 +109,13 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(arguments: &Arguments) -> Result<(), String> {
+fn run(arguments: &Args) -> Result<(), String> {
     let peers = beside::peers(arguments.pronto.as_deref(), &arguments.git)?;
     let mut tables = Vec::new();
     for setting in &SETTINGS {
         eprintln!("{}: {}", setting.letter, setting.what);
-        let mut rows: Vec<Row> = (peers.iter())
-            .map(|peer| Row {
+        let mut rows: Vec<PhaseRow> = (peers.iter())
+            .map(|peer| PhaseRow {
                 peer: peer.name.clone(),
                 is_pronto: peer.is_pronto,
                 runs: Vec::new(),
@@ -137,7 +137,11 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     table::write(arguments, &text, &tables)
 }
 
-fn measure(arguments: &Arguments, peer: &Peer, setting: &Setting) -> Result<Phases, String> {
+fn measure(
+    arguments: &Args,
+    peer: &MeasuredProgram,
+    setting: &ReportTable,
+) -> Result<Phases, String> {
     let trace = std::env::temp_dir().join(format!("phases-{}.json", std::process::id()));
     let _ = std::fs::remove_file(&trace);
     if setting.is_cold {

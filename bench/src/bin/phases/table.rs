@@ -5,13 +5,13 @@ use std::fmt::Write as _;
 use bench::plot::{self, Bar};
 
 use crate::trace::{NAMES, Phases};
-use crate::{Arguments, Peer, Row, Setting};
+use crate::{Args, MeasuredProgram, PhaseRow, ReportTable};
 
 /// Formats the properties of the machine and the tables.
 pub(crate) fn text(
-    arguments: &Arguments,
-    peers: &[Peer],
-    tables: &[(&Setting, Vec<Row>)],
+    arguments: &Args,
+    peers: &[MeasuredProgram],
+    tables: &[(&ReportTable, Vec<PhaseRow>)],
 ) -> String {
     let mut text = String::new();
     for (name, value) in bench::machine::properties(&arguments.worktree) {
@@ -45,7 +45,7 @@ pub(crate) fn text(
         let _ = writeln!(text, "| phase | {} |", names.join(" | "));
         let _ = writeln!(text, "|---|{}", "---|".repeat(rows.len()));
         for (at, name) in NAMES.iter().enumerate() {
-            let figure = |row: &Row| format!("{:.1}", spread(row, |run| run.seconds[at]).1);
+            let figure = |row: &PhaseRow| format!("{:.1}", spread(row, |run| run.seconds[at]).1);
             line(&mut text, name, rows, figure);
         }
         line(&mut text, "**whole process**", rows, |row| {
@@ -56,13 +56,13 @@ pub(crate) fn text(
     text
 }
 
-fn line(text: &mut String, name: &str, rows: &[Row], figure: impl Fn(&Row) -> String) {
+fn line(text: &mut String, name: &str, rows: &[PhaseRow], figure: impl Fn(&PhaseRow) -> String) {
     let figures: Vec<String> = rows.iter().map(figure).collect();
     let _ = writeln!(text, "| {name} | {} |", figures.join(" | "));
 }
 
 /// Minimum, median and maximum of a figure, in milliseconds.
-fn spread(row: &Row, figure: impl Fn(&Phases) -> f64) -> (f64, f64, f64) {
+fn spread(row: &PhaseRow, figure: impl Fn(&Phases) -> f64) -> (f64, f64, f64) {
     let mut all: Vec<f64> = row.runs.iter().map(|run| figure(run) * 1000.0).collect();
     all.sort_by(f64::total_cmp);
     match (all.first(), all.last()) {
@@ -71,7 +71,7 @@ fn spread(row: &Row, figure: impl Fn(&Phases) -> f64) -> (f64, f64, f64) {
     }
 }
 
-fn entries(arguments: &Arguments) -> usize {
+fn entries(arguments: &Args) -> usize {
     let listed = std::process::Command::new("git")
         .arg("ls-files")
         .current_dir(&arguments.worktree)
@@ -82,9 +82,9 @@ fn entries(arguments: &Arguments) -> usize {
 
 /// Writes the results with a plot of each setting.
 pub(crate) fn write(
-    arguments: &Arguments,
+    arguments: &Args,
     text: &str,
-    tables: &[(&Setting, Vec<Row>)],
+    tables: &[(&ReportTable, Vec<PhaseRow>)],
 ) -> Result<(), String> {
     let results = &arguments.results;
     let failed = |error: std::io::Error| error.to_string();
@@ -105,7 +105,7 @@ pub(crate) fn write(
     Ok(())
 }
 
-fn bar(row: &Row, phase: &str, figure: impl Fn(&Phases) -> f64) -> Bar {
+fn bar(row: &PhaseRow, phase: &str, figure: impl Fn(&Phases) -> f64) -> Bar {
     Bar {
         label: format!("{}, {phase}", row.peer),
         is_pronto: row.is_pronto,

@@ -18,13 +18,13 @@ use clap::{Parser, Subcommand};
 
 #[derive(Parser)]
 #[command(about = "Measures a Git server under load")]
-struct Arguments {
+struct ServeArguments {
     #[command(subcommand)]
-    command: Command,
+    command: ServeCommand,
 }
 
 #[derive(Subcommand)]
-enum Command {
+enum ServeCommand {
     /// Start a server and measure it.
     #[command(args_override_self = true)]
     Measure(Box<Measure>),
@@ -79,9 +79,9 @@ struct Measure {
 }
 
 fn main() -> ExitCode {
-    let done = match Arguments::parse().command {
-        Command::Measure(measure) => scenario::run(&measure),
-        Command::Table { results } => table::print(&results),
+    let done = match ServeArguments::parse().command {
+        ServeCommand::Measure(measure) => scenario::run(&measure),
+        ServeCommand::Table { results } => table::print(&results),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -10,12 +10,12 @@ use serde_json::{Map, Value, json};
 
 use crate::Measure;
 use bench::load::Result;
-use bench::load::client::Client;
+use bench::load::client::LoadClient;
 use bench::load::counts::{median, percentile};
 use bench::load::fetch;
-use bench::load::group::Sampler;
-use bench::load::push::Changes;
-use bench::load::server::Server;
+use bench::load::group::GroupSampler;
+use bench::load::push::PreparedPushes;
+use bench::load::server::BenchServer;
 
 /// The names of the repositories: a large one, one with many refs and packs, and a small one.
 const LARGE: &str = "large.git";
@@ -28,18 +28,18 @@ const REPEATED: u32 = 5;
 const MIB: f64 = 1024.0 * 1024.0;
 
 /// A running measurement.
-struct Run<'a> {
+struct ScenarioRun<'a> {
     measure: &'a Measure,
-    client: Client,
-    server: Server,
+    client: LoadClient,
+    server: BenchServer,
     /// The pushes to `many.git` and to `small.git`.
-    changes: [Changes; 2],
+    changes: [PreparedPushes; 2],
 }
 
-type Scenario = fn(&Run<'_>) -> Result<Map<String, Value>>;
+type ServeScenario = fn(&ScenarioRun<'_>) -> Result<Map<String, Value>>;
 
 /// All scenarios, in the order in which they run.
-const SCENARIOS: [(&str, Scenario); 7] = [
+const SCENARIOS: [(&str, ServeScenario); 7] = [
     ("clone", one_clone),
     ("clones at once", many_clones),
     ("fetch of nothing", fetches),
@@ -59,12 +59,12 @@ pub(crate) fn run(measure: &Measure) -> Result<()> {
             ));
         }
     }
-    let client = Client::new(&measure.url, measure.login.as_deref())?;
-    let many = Changes::make(&measure.templates.join(MANY), measure.runs * REPEATED + 1)?;
-    let small = Changes::make(&measure.templates.join(SMALL), measure.operations / 10 + 1)?
+    let client = LoadClient::new(&measure.url, measure.login.as_deref())?;
+    let many = PreparedPushes::make(&measure.templates.join(MANY), measure.runs * REPEATED + 1)?;
+    let small = PreparedPushes::make(&measure.templates.join(SMALL), measure.operations / 10 + 1)?
         .leave_at_most(measure.branches);
-    let server = Server::start(&measure.server, client.address)?;
-    let run = Run {
+    let server = BenchServer::start(&measure.server, client.address)?;
+    let run = ScenarioRun {
         measure,
         client,
         server,
@@ -96,17 +96,17 @@ fn append(measure: &Measure, line: &str) -> Result<()> {
 }
 
 /// The resources that the server used in a measurement.
-struct Taken {
+struct ServerCost {
     processor: f64,
     peak: f64,
     wall: f64,
 }
 
-impl Run<'_> {
+impl ScenarioRun<'_> {
     /// Runs `act`, and measures the server until it is idle.
-    fn measured<T>(&self, act: impl FnOnce() -> Result<T>) -> Result<(T, Taken)> {
+    fn measured<T>(&self, act: impl FnOnce() -> Result<T>) -> Result<(T, ServerCost)> {
         self.server.settle();
-        let sampler = Sampler::start(&self.server.group);
+        let sampler = GroupSampler::start(&self.server.group);
         let before = self.server.group.seconds();
         let begun = Instant::now();
         let result = act();
@@ -114,7 +114,7 @@ impl Run<'_> {
         self.server.settle();
         let processor = self.server.group.seconds() - before;
         let peak = sampler.finish() / MIB;
-        let taken = Taken {
+        let taken = ServerCost {
             processor,
             peak,
             wall,
@@ -149,7 +149,7 @@ fn fields(value: Value) -> Map<String, Value> {
     }
 }
 
-fn one_clone(run: &Run<'_>) -> Result<Map<String, Value>> {
+fn one_clone(run: &ScenarioRun<'_>) -> Result<Map<String, Value>> {
     fetch::clone(&run.client, LARGE)?;
     let (mut processor, mut first, mut wall) = (Vec::new(), Vec::new(), Vec::new());
     let (mut bytes, mut peak) = (0, 0.0_f64);
@@ -170,7 +170,7 @@ fn one_clone(run: &Run<'_>) -> Result<Map<String, Value>> {
     })))
 }
 
-fn many_clones(run: &Run<'_>) -> Result<Map<String, Value>> {
+fn many_clones(run: &ScenarioRun<'_>) -> Result<Map<String, Value>> {
     let count = run.measure.clones;
     let (results, taken) = run.measured(|| {
         Ok(std::thread::scope(|scope| {
@@ -199,23 +199,23 @@ fn many_clones(run: &Run<'_>) -> Result<Map<String, Value>> {
     })))
 }
 
-fn fetches(run: &Run<'_>) -> Result<Map<String, Value>> {
+fn fetches(run: &ScenarioRun<'_>) -> Result<Map<String, Value>> {
     let count = fetch::nothing(&run.client, MANY)?;
     let mut result = run.repeated(&|| fetch::nothing(&run.client, MANY).map(|_| ()))?;
     result.insert("refs".to_owned(), count.into());
     Ok(result)
 }
 
-fn pushes(run: &Run<'_>) -> Result<Map<String, Value>> {
+fn pushes(run: &ScenarioRun<'_>) -> Result<Map<String, Value>> {
     run.repeated(&|| run.changes[0].push(&run.client, MANY))
 }
 
-fn idle(run: &Run<'_>) -> Result<Map<String, Value>> {
+fn idle(run: &ScenarioRun<'_>) -> Result<Map<String, Value>> {
     hold(run, &|client| client.connect())
 }
 
 /// Holds connections that have requested the refs of a small repository.
-fn idle_after_request(run: &Run<'_>) -> Result<Map<String, Value>> {
+fn idle_after_request(run: &ScenarioRun<'_>) -> Result<Map<String, Value>> {
     if run.measure.url.starts_with("git://") {
         return Err("git:// has one request for each connection".to_owned());
     }
@@ -223,7 +223,10 @@ fn idle_after_request(run: &Run<'_>) -> Result<Map<String, Value>> {
 }
 
 /// Opens connections, keeps them open, and measures their memory in the server.
-fn hold(run: &Run<'_>, open: &dyn Fn(&Client) -> Result<TcpStream>) -> Result<Map<String, Value>> {
+fn hold(
+    run: &ScenarioRun<'_>,
+    open: &dyn Fn(&LoadClient) -> Result<TcpStream>,
+) -> Result<Map<String, Value>> {
     run.server.settle();
     let before = run.server.group.anonymous();
     let processes = run.server.group.processes().len();
@@ -264,7 +267,7 @@ fn is_silent(mut stream: &TcpStream) -> bool {
 }
 
 /// Runs a mix of fetches of nothing (7 of 10), clones (2) and pushes (1) of a small repository.
-fn mixed(run: &Run<'_>) -> Result<Map<String, Value>> {
+fn mixed(run: &ScenarioRun<'_>) -> Result<Map<String, Value>> {
     let next = AtomicU32::new(0);
     let work = || {
         let mut times = Vec::new();

@@ -6,13 +6,13 @@ use serde_json::{Map, Value};
 
 use bench::load::Result;
 
-type Row = Map<String, Value>;
+type ResultRow = Map<String, Value>;
 
 /// Prints the tables.
 pub(crate) fn print(results: &Path) -> Result<()> {
     let text = std::fs::read_to_string(results)
         .map_err(|error| format!("cannot read '{}': {error}", results.display()))?;
-    let rows: Vec<Row> = text
+    let rows: Vec<ResultRow> = text
         .lines()
         .filter_map(|line| serde_json::from_str(line).ok())
         .collect();
@@ -32,11 +32,11 @@ pub(crate) fn print(results: &Path) -> Result<()> {
     Ok(())
 }
 
-fn text_of<'a>(row: &'a Row, name: &str) -> &'a str {
+fn text_of<'a>(row: &'a ResultRow, name: &str) -> &'a str {
     row.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-fn one(scenario: &str, rows: &[&Row]) {
+fn one(scenario: &str, rows: &[&ResultRow]) {
     let mut columns: Vec<&str> = Vec::new();
     for row in rows {
         for (name, value) in *row {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bench::load::client::connect_from;
 
-use crate::site::{Server, Site};
+use crate::site::{SiegeServer, SiegeSite};
 
 /// The number of attacker addresses: 127.0.1.1 and so on.
 const ADDRESSES: usize = 4;
@@ -24,12 +24,12 @@ const SLOW: Duration = Duration::from_millis(500);
 /// A kind of attack.
 pub(crate) struct Kind {
     pub(crate) name: &'static str,
-    protocol: Protocol,
-    act: Act,
+    protocol: AttackProtocol,
+    act: AttackBehaviour,
 }
 
 #[derive(Clone, Copy)]
-enum Protocol {
+enum AttackProtocol {
     Http,
     Git,
     Ssh,
@@ -38,61 +38,85 @@ enum Protocol {
 
 /// The behaviour of one connection. The bytes are generated once.
 #[derive(Clone, Copy)]
-enum Act {
+enum AttackBehaviour {
     /// Sends these bytes and then nothing.
-    Stall(fn(&Site) -> Vec<u8>),
+    Stall(fn(&SiegeSite) -> Vec<u8>),
     /// Sends these bytes one by one.
-    Slowly(fn(&Site) -> Vec<u8>),
+    Slowly(fn(&SiegeSite) -> Vec<u8>),
     /// Sends these requests, each after the response to the previous one.
-    Flood(fn(&Site) -> Vec<u8>),
+    Flood(fn(&SiegeSite) -> Vec<u8>),
 }
 
 /// All kinds of attacks.
 pub(crate) const KINDS: &[Kind] = &[
-    kind("idle bodies", Protocol::Http, Act::Stall(idle_body)),
-    kind("slow headers", Protocol::Http, Act::Slowly(slow_head)),
+    kind(
+        "idle bodies",
+        AttackProtocol::Http,
+        AttackBehaviour::Stall(idle_body),
+    ),
+    kind(
+        "slow headers",
+        AttackProtocol::Http,
+        AttackBehaviour::Slowly(slow_head),
+    ),
     kind(
         "stalled negotiations",
-        Protocol::Http,
-        Act::Stall(negotiation),
+        AttackProtocol::Http,
+        AttackBehaviour::Stall(negotiation),
     ),
     kind(
         "stalled negotiations over git",
-        Protocol::Git,
-        Act::Stall(git_negotiation),
+        AttackProtocol::Git,
+        AttackBehaviour::Stall(git_negotiation),
     ),
-    kind("stalled packs", Protocol::Http, Act::Stall(half_pack)),
+    kind(
+        "stalled packs",
+        AttackProtocol::Http,
+        AttackBehaviour::Stall(half_pack),
+    ),
     kind(
         "netsync handshakes",
-        Protocol::Netsync,
-        Act::Stall(|_| vec![0, 16, 1]),
+        AttackProtocol::Netsync,
+        AttackBehaviour::Stall(|_| vec![0, 16, 1]),
     ),
     kind(
         "SSH without a login",
-        Protocol::Ssh,
-        Act::Stall(|_| b"SSH-2.0-x\r\n".to_vec()),
+        AttackProtocol::Ssh,
+        AttackBehaviour::Stall(|_| b"SSH-2.0-x\r\n".to_vec()),
     ),
     kind(
         "git greetings",
-        Protocol::Git,
-        Act::Stall(|_| b"0040git-upload".to_vec()),
+        AttackProtocol::Git,
+        AttackBehaviour::Stall(|_| b"0040git-upload".to_vec()),
     ),
     kind(
         "open streams of HTTP/2",
-        Protocol::Http,
-        Act::Stall(streams),
+        AttackProtocol::Http,
+        AttackBehaviour::Stall(streams),
     ),
-    kind("compressed prefixes", Protocol::Http, Act::Flood(prefixes)),
-    kind("refused commands", Protocol::Http, Act::Flood(commands)),
+    kind(
+        "compressed prefixes",
+        AttackProtocol::Http,
+        AttackBehaviour::Flood(prefixes),
+    ),
+    kind(
+        "refused commands",
+        AttackProtocol::Http,
+        AttackBehaviour::Flood(commands),
+    ),
     kind(
         "commands without a user",
-        Protocol::Http,
-        Act::Flood(commands_of_nobody),
+        AttackProtocol::Http,
+        AttackBehaviour::Flood(commands_of_nobody),
     ),
-    kind("clones without a user", Protocol::Http, Act::Flood(clone)),
+    kind(
+        "clones without a user",
+        AttackProtocol::Http,
+        AttackBehaviour::Flood(clone),
+    ),
 ];
 
-const fn kind(name: &'static str, protocol: Protocol, act: Act) -> Kind {
+const fn kind(name: &'static str, protocol: AttackProtocol, act: AttackBehaviour) -> Kind {
     Kind {
         name,
         protocol,
@@ -130,11 +154,11 @@ fn start(command: &str) -> Vec<u8> {
     .concat()
 }
 
-fn idle_body(_: &Site) -> Vec<u8> {
+fn idle_body(_: &SiegeSite) -> Vec<u8> {
     head(FETCH, V2, 1000)
 }
 
-fn slow_head(_: &Site) -> Vec<u8> {
+fn slow_head(_: &SiegeSite) -> Vec<u8> {
     b"GET /small/info/refs?service=git-upload-pack HTTP/1.1\r\nhost: localhost\r\nx: yyyyyyyyyyyy\r\n".to_vec()
 }
 
@@ -142,20 +166,20 @@ fn haves() -> Vec<u8> {
     [start("fetch"), packet(format!("have {ID}\n")).repeat(100)].concat()
 }
 
-fn negotiation(_: &Site) -> Vec<u8> {
+fn negotiation(_: &SiegeSite) -> Vec<u8> {
     [head(FETCH, V2, 1 << 20), haves()].concat()
 }
 
-fn git_negotiation(_: &Site) -> Vec<u8> {
+fn git_negotiation(_: &SiegeSite) -> Vec<u8> {
     let greeting = packet("git-upload-pack /small\0host=localhost\0\0version=2\0");
     [greeting, haves()].concat()
 }
 
-fn token(site: &Site) -> String {
+fn token(site: &SiegeSite) -> String {
     format!("authorization: Bearer {}\r\n", site.mallory)
 }
 
-fn half_pack(site: &Site) -> Vec<u8> {
+fn half_pack(site: &SiegeSite) -> Vec<u8> {
     let command = format!("{NULL} {ID} refs/heads/x\0 report-status side-band-64k");
     let body = [packet(command), b"0000PACK\0\0\0\x02\0\0\0\x09".to_vec()].concat();
     [head(PUSH, &token(site), 1 << 20), body].concat()
@@ -169,7 +193,7 @@ fn gzip(content: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn prefixes(_: &Site) -> Vec<u8> {
+fn prefixes(_: &SiegeSite) -> Vec<u8> {
     let prefix = packet(format!("ref-prefix {}", "x".repeat(65_000)));
     let body = [start("ls-refs"), prefix.repeat(64), b"0000".to_vec()].concat();
     let body = gzip(&body);
@@ -191,17 +215,17 @@ fn refused() -> Vec<u8> {
     [first, next.repeat(5000), b"0000".to_vec()].concat()
 }
 
-fn commands(site: &Site) -> Vec<u8> {
+fn commands(site: &SiegeSite) -> Vec<u8> {
     let body = refused();
     [head(PUSH, &token(site), body.len()), body].concat()
 }
 
-fn commands_of_nobody(_: &Site) -> Vec<u8> {
+fn commands_of_nobody(_: &SiegeSite) -> Vec<u8> {
     let body = refused();
     [head(PUSH, "", body.len()), body].concat()
 }
 
-fn clone(_: &Site) -> Vec<u8> {
+fn clone(_: &SiegeSite) -> Vec<u8> {
     let body = [
         start("ls-refs"),
         packet("ref-prefix refs/tags/"),
@@ -212,7 +236,7 @@ fn clone(_: &Site) -> Vec<u8> {
 }
 
 /// Returns an HTTP/2 connection with 32 requests whose bodies are missing.
-fn streams(_: &Site) -> Vec<u8> {
+fn streams(_: &SiegeSite) -> Vec<u8> {
     let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
     let frame = |kind: u8, flags: u8, stream: u32, payload: &[u8]| {
         let length = payload.len() as u32;
@@ -254,20 +278,22 @@ impl Attack {
     /// Opens all connections, and returns after each was tried once.
     pub(crate) fn start(
         kind: &'static Kind,
-        site: &Site,
-        server: &Server,
+        site: &SiegeSite,
+        server: &SiegeServer,
         connections: usize,
     ) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let tried = Arc::new(AtomicUsize::new(0));
         let to = match kind.protocol {
-            Protocol::Http => server.http,
-            Protocol::Git => server.git,
-            Protocol::Ssh => server.ssh,
-            Protocol::Netsync => server.netsync,
+            AttackProtocol::Http => server.http,
+            AttackProtocol::Git => server.git,
+            AttackProtocol::Ssh => server.ssh,
+            AttackProtocol::Netsync => server.netsync,
         };
         let bytes = match kind.act {
-            Act::Stall(make) | Act::Slowly(make) | Act::Flood(make) => Arc::new(make(site)),
+            AttackBehaviour::Stall(make)
+            | AttackBehaviour::Slowly(make)
+            | AttackBehaviour::Flood(make) => Arc::new(make(site)),
         };
         let threads = (0..connections).map(|number| {
             let last = u8::try_from(number % ADDRESSES).unwrap_or(0);
@@ -299,7 +325,7 @@ impl Attack {
 
 /// A hostile client with one connection.
 struct Hostile {
-    act: Act,
+    act: AttackBehaviour,
     source: Ipv4Addr,
     to: SocketAddr,
     bytes: Arc<Vec<u8>>,
@@ -332,7 +358,7 @@ impl Hostile {
     fn hold(&self, mut stream: TcpStream) -> std::io::Result<()> {
         stream.set_read_timeout(Some(SLOW))?;
         stream.set_write_timeout(Some(Duration::from_secs(5)))?;
-        let is_slow = matches!(self.act, Act::Slowly(_));
+        let is_slow = matches!(self.act, AttackBehaviour::Slowly(_));
         if !is_slow {
             stream.write_all(&self.bytes)?;
         }
@@ -350,7 +376,7 @@ impl Hostile {
                 Ok(0) => return Ok(()),
                 // After the first bytes of a response, the client sends the next request on another
                 // connection.
-                Ok(_) if matches!(self.act, Act::Flood(_)) => return Ok(()),
+                Ok(_) if matches!(self.act, AttackBehaviour::Flood(_)) => return Ok(()),
                 Ok(_) => {}
                 Err(error) if is_timeout(&error) => {}
                 Err(error) => return Err(error),

@@ -5,10 +5,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bench::load::Result;
-use bench::load::client::Client;
+use bench::load::client::LoadClient;
 use bench::load::fetch;
 
-use crate::site::{Server, Site};
+use crate::site::{SiegeServer, SiegeSite};
 
 /// The pause between two requests of a client.
 const PAUSE: Duration = Duration::from_millis(30);
@@ -17,7 +17,7 @@ const REPOSITORY: &str = "small";
 
 /// The durations of requests.
 #[derive(Debug, Default)]
-pub(crate) struct Times {
+pub(crate) struct RequestTimes {
     pub(crate) all: Vec<Duration>,
     pub(crate) failed: usize,
     /// The first failure; `None` if all requests succeeded.
@@ -25,8 +25,13 @@ pub(crate) struct Times {
 }
 
 /// Runs `clients` clients for the given time.
-pub(crate) fn run(site: &Site, server: &Server, clients: u8, time: Duration) -> Times {
-    let mut all = Times::default();
+pub(crate) fn run(
+    site: &SiegeSite,
+    server: &SiegeServer,
+    clients: u8,
+    time: Duration,
+) -> RequestTimes {
+    let mut all = RequestTimes::default();
     thread::scope(|scope| {
         let threads: Vec<_> = (0..clients)
             .map(|number| scope.spawn(move || work(site, server, number, time)))
@@ -44,10 +49,10 @@ pub(crate) fn run(site: &Site, server: &Server, clients: u8, time: Duration) -> 
     all
 }
 
-fn work(site: &Site, server: &Server, number: u8, time: Duration) -> Times {
-    let mut times = Times::default();
+fn work(site: &SiegeSite, server: &SiegeServer, number: u8, time: Duration) -> RequestTimes {
+    let mut times = RequestTimes::default();
     let login = format!("alice:{}", site.alice);
-    let client = Client::new(&format!("http://{}/", server.http), Some(&login));
+    let client = LoadClient::new(&format!("http://{}/", server.http), Some(&login));
     let Ok(client) = client.map(|client| client.from(Ipv4Addr::new(127, 0, 0, 2 + number))) else {
         return times;
     };
@@ -70,7 +75,7 @@ fn work(site: &Site, server: &Server, number: u8, time: Duration) -> Times {
 }
 
 /// Makes one request: two of six are clones, three list refs, and one is a push.
-fn one(site: &Site, client: &Client, step: u32) -> Result<()> {
+fn one(site: &SiegeSite, client: &LoadClient, step: u32) -> Result<()> {
     match step % 6 {
         1 | 4 => fetch::clone(client, REPOSITORY).map(|_| ()),
         5 => match site.changes.push(client, REPOSITORY) {

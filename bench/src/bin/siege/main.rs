@@ -22,12 +22,12 @@ use bench::load::counts::percentile;
 use clap::Parser;
 
 use attack::{Attack, KINDS};
-use honest::Times;
-use site::{Server, Site};
+use honest::RequestTimes;
+use site::{SiegeServer, SiegeSite};
 
 #[derive(Parser)]
 #[command(about = "Measures honest clients of a server under attack")]
-struct Arguments {
+struct Args {
     /// The program `pronto`.
     #[arg(long)]
     pronto: PathBuf,
@@ -46,7 +46,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    match run(&Arguments::parse()) {
+    match run(&Args::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("siege: {error}");
@@ -55,7 +55,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(arguments: &Arguments) -> Result<()> {
+fn run(arguments: &Args) -> Result<()> {
     println!(
         "| attack | requests | P50 quiet | P50 attacked | P99 quiet | P99 attacked | ratio | failed | memory |"
     );
@@ -71,9 +71,9 @@ fn run(arguments: &Arguments) -> Result<()> {
 }
 
 /// Measures one kind of attack on a new server, and prints a row of the table.
-fn measure(arguments: &Arguments, kind: &'static attack::Kind) -> Result<()> {
-    let site = Arc::new(Site::make(&arguments.pronto)?);
-    let server = Arc::new(Server::start(&arguments.pronto, &site)?);
+fn measure(arguments: &Args, kind: &'static attack::Kind) -> Result<()> {
+    let site = Arc::new(SiegeSite::make(&arguments.pronto)?);
+    let server = Arc::new(SiegeServer::start(&arguments.pronto, &site)?);
     let phase = Duration::from_secs(arguments.seconds);
     let ask = || honest::run(&site, &server, arguments.clients, phase);
     let quiet = ask();
@@ -84,7 +84,7 @@ fn measure(arguments: &Arguments, kind: &'static attack::Kind) -> Result<()> {
     if let Some(error) = &attacked.error {
         eprintln!("{}: {error}", kind.name);
     }
-    let at = |times: &Times, share| percentile(&times.all, share);
+    let at = |times: &RequestTimes, share| percentile(&times.all, share);
     let (before, during) = (at(&quiet, 0.99), at(&attacked, 0.99));
     println!(
         "| {} | {} | {:.1} ms | {:.1} ms | {before:.1} ms | {during:.1} ms | {:.1} | {failed} | {} MiB |",

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use bench::load::Result;
-use bench::load::push::Changes;
+use bench::load::push::PreparedPushes;
 use serde_json::Value;
 
 /// The timeout for the start of a server.
@@ -43,14 +43,14 @@ users = ["alice"]
 "#;
 
 /// The files of a server.
-pub(crate) struct Site {
+pub(crate) struct SiegeSite {
     folder: tempfile::TempDir,
     pub(crate) alice: String,
     pub(crate) mallory: String,
-    pub(crate) changes: Changes,
+    pub(crate) changes: PreparedPushes,
 }
 
-impl Site {
+impl SiegeSite {
     pub(crate) fn make(pronto: &Path) -> Result<Self> {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         let root = folder.path().join("root");
@@ -59,7 +59,7 @@ impl Site {
         git(&root, &["init", "-q", "--bare", "-b", "main", "small.git"])?;
         history(&small)?;
         fs::write(folder.path().join("server.toml"), CONFIG).map_err(|error| error.to_string())?;
-        let changes = Changes::make(&small, CHANGES)?;
+        let changes = PreparedPushes::make(&small, CHANGES)?;
         let user = |name: &str| -> Result<String> {
             let config = folder.path().join("server.toml");
             let manage = |arguments: &[&str]| {
@@ -73,7 +73,7 @@ impl Site {
             manage(&["user", "add", name])?;
             manage(&["token", name])
         };
-        Ok(Site {
+        Ok(SiegeSite {
             alice: user("alice")?,
             mallory: user("mallory")?,
             changes,
@@ -129,7 +129,7 @@ fn output(command: &mut Command) -> Result<String> {
 }
 
 /// A running server, which is killed when the value is dropped.
-pub(crate) struct Server {
+pub(crate) struct SiegeServer {
     child: Child,
     pub(crate) http: SocketAddr,
     pub(crate) git: SocketAddr,
@@ -137,8 +137,8 @@ pub(crate) struct Server {
     pub(crate) netsync: SocketAddr,
 }
 
-impl Server {
-    pub(crate) fn start(pronto: &Path, site: &Site) -> Result<Self> {
+impl SiegeServer {
+    pub(crate) fn start(pronto: &Path, site: &SiegeSite) -> Result<Self> {
         let mut child = Command::new(pronto)
             .args(["serve", "--config"])
             .arg(site.path("server.toml"))
@@ -180,7 +180,7 @@ impl Server {
             let _ = child.wait();
             return Err("the server does not listen".to_owned());
         };
-        Ok(Server {
+        Ok(SiegeServer {
             child,
             http,
             git,
@@ -217,7 +217,7 @@ fn addresses(events: &Receiver<Value>) -> Vec<(String, SocketAddr)> {
     found
 }
 
-impl Drop for Server {
+impl Drop for SiegeServer {
     fn drop(&mut self) {
         // The process may have ended already.
         let _ = self.child.kill();

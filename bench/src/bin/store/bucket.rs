@@ -15,28 +15,28 @@ use std::time::{Duration, Instant};
 use bench::load::Result;
 use jiff::Timestamp;
 
-use crate::exchange::{Answer, Request, read_request, write_head};
+use crate::exchange::{RangeResponse, Request, read_request, write_head};
 
 /// The number of bytes that are sent at once if the rate is limited.
 const PIECE_BYTES: usize = 64 * 1024;
 
 /// A running store, whose threads end with the process.
-pub(crate) struct Bucket {
+pub(crate) struct BenchBucket {
     pub(crate) address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<BucketState>,
 }
 
-struct Shared {
-    objects: Mutex<BTreeMap<String, Object>>,
+struct BucketState {
+    objects: Mutex<BTreeMap<String, BucketObject>>,
     uploads: Mutex<HashMap<String, Upload>>,
     /// The delay of each call in microseconds.
     delay: AtomicU64,
-    link: Link,
-    counts: Counts,
+    link: NetworkLink,
+    counts: BucketCounters,
 }
 
 #[derive(Clone)]
-struct Object {
+struct BucketObject {
     bytes: Arc<Vec<u8>>,
     written: Timestamp,
 }
@@ -48,14 +48,14 @@ struct Upload {
 }
 
 /// The network link of the store, which all connections share.
-struct Link {
+struct NetworkLink {
     /// The bandwidth in bytes per second; 0 is no limit.
     rate: AtomicU64,
     free: Mutex<Instant>,
 }
 
 #[derive(Default)]
-struct Counts {
+struct BucketCounters {
     gets: AtomicU64,
     missing: AtomicU64,
     puts: AtomicU64,
@@ -99,21 +99,21 @@ impl Calls {
     }
 }
 
-impl Bucket {
+impl BenchBucket {
     /// Starts an empty store on a port of the loopback interface.
     pub(crate) fn start() -> Result<Self> {
         let failed = |error| format!("cannot listen: {error}");
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(BucketState {
             objects: Mutex::default(),
             uploads: Mutex::default(),
             delay: AtomicU64::new(0),
-            link: Link {
+            link: NetworkLink {
                 rate: AtomicU64::new(0),
                 free: Mutex::new(Instant::now()),
             },
-            counts: Counts::default(),
+            counts: BucketCounters::default(),
         });
         let served = Arc::clone(&shared);
         std::thread::spawn(move || {
@@ -123,7 +123,7 @@ impl Bucket {
                 std::thread::spawn(move || shared.serve(connection));
             }
         });
-        Ok(Bucket { address, shared })
+        Ok(BenchBucket { address, shared })
     }
 
     /// Delays each call from here on, and limits the bandwidth of all responses; 0 is no limit.
@@ -166,7 +166,7 @@ impl Bucket {
     }
 }
 
-impl Link {
+impl NetworkLink {
     /// Waits until `len` bytes may be sent.
     fn wait(&self, len: usize) {
         let rate = self.rate.load(Relaxed);
@@ -182,7 +182,7 @@ impl Link {
     }
 }
 
-impl Shared {
+impl BucketState {
     fn serve(&self, connection: TcpStream) -> std::io::Result<()> {
         connection.set_nodelay(true)?;
         let mut reader = BufReader::with_capacity(256 * 1024, connection.try_clone()?);
@@ -205,7 +205,7 @@ impl Shared {
         Ok(())
     }
 
-    fn answer(&self, request: &Request) -> Answer {
+    fn answer(&self, request: &Request) -> RangeResponse {
         let counts = &self.counts;
         let received = request.body.len() as u64;
         counts.received.fetch_add(received, Relaxed);
@@ -226,24 +226,24 @@ impl Shared {
             "POST" => self.complete(request),
             "DELETE" => {
                 lock(&self.objects).remove(&request.name);
-                Answer::status(204)
+                RangeResponse::status(204)
             }
-            _ => Answer::status(405),
+            _ => RangeResponse::status(405),
         }
     }
 
-    fn read(&self, request: &Request) -> Answer {
+    fn read(&self, request: &Request) -> RangeResponse {
         let found = lock(&self.objects).get(&request.name).cloned();
         let Some(object) = found else {
-            return Answer::error(404, "NoSuchKey");
+            return RangeResponse::error(404, "NoSuchKey");
         };
         let len = object.bytes.len();
         let range = match request.range {
             None => 0..len,
-            Some((start, _)) if start >= len => return Answer::error(416, "InvalidRange"),
+            Some((start, _)) if start >= len => return RangeResponse::error(416, "InvalidRange"),
             Some((start, end)) => start..end.saturating_add(1).min(len),
         };
-        Answer {
+        RangeResponse {
             status: if request.range.is_some() { 206 } else { 200 },
             range,
             written: Some(object.written),
@@ -251,27 +251,30 @@ impl Shared {
         }
     }
 
-    fn write(&self, request: &Request) -> Answer {
+    fn write(&self, request: &Request) -> RangeResponse {
         let mut objects = lock(&self.objects);
         if request.is_creation && objects.contains_key(&request.name) {
-            return Answer::error(412, "PreconditionFailed");
+            return RangeResponse::error(412, "PreconditionFailed");
         }
-        objects.insert(request.name.clone(), Object::new(request.body.clone()));
-        Answer::status(200)
+        objects.insert(
+            request.name.clone(),
+            BucketObject::new(request.body.clone()),
+        );
+        RangeResponse::status(200)
     }
 
-    fn begin(&self, request: &Request) -> Answer {
+    fn begin(&self, request: &Request) -> RangeResponse {
         let mut uploads = lock(&self.uploads);
         let id = format!("upload-{}", uploads.len());
         uploads.insert(id.clone(), Upload::default());
-        Answer::text(format!(
+        RangeResponse::text(format!(
             "<InitiateMultipartUploadResult><Bucket>b</Bucket><Key>{}</Key><UploadId>{id}</UploadId>\
              </InitiateMultipartUploadResult>",
             request.name
         ))
     }
 
-    fn part(&self, request: &Request) -> Answer {
+    fn part(&self, request: &Request) -> RangeResponse {
         let id = request.parameter("uploadId").unwrap_or_default();
         let number = request
             .parameter("partNumber")
@@ -279,26 +282,26 @@ impl Shared {
         match (lock(&self.uploads).get_mut(id), number) {
             (Some(upload), Some(number)) => {
                 upload.parts.insert(number, request.body.clone());
-                Answer::status(200)
+                RangeResponse::status(200)
             }
-            _ => Answer::error(404, "NoSuchUpload"),
+            _ => RangeResponse::error(404, "NoSuchUpload"),
         }
     }
 
-    fn complete(&self, request: &Request) -> Answer {
+    fn complete(&self, request: &Request) -> RangeResponse {
         let id = request.parameter("uploadId").unwrap_or_default();
         let Some(upload) = lock(&self.uploads).get_mut(id).map(std::mem::take) else {
-            return Answer::error(404, "NoSuchUpload");
+            return RangeResponse::error(404, "NoSuchUpload");
         };
         let bytes = upload.parts.into_values().collect::<Vec<_>>().concat();
-        lock(&self.objects).insert(request.name.clone(), Object::new(bytes));
-        Answer::text(
+        lock(&self.objects).insert(request.name.clone(), BucketObject::new(bytes));
+        RangeResponse::text(
             "<CompleteMultipartUploadResult><ETag>\"1\"</ETag></CompleteMultipartUploadResult>"
                 .to_owned(),
         )
     }
 
-    fn list(&self, request: &Request) -> Answer {
+    fn list(&self, request: &Request) -> RangeResponse {
         let prefix = request.parameter("prefix").unwrap_or_default();
         let delimiter = request
             .parameter("delimiter")
@@ -351,7 +354,7 @@ impl Shared {
             true => format!("<NextContinuationToken>{last}</NextContinuationToken>"),
             false => String::new(),
         };
-        Answer::text(format!(
+        RangeResponse::text(format!(
             "<ListBucketResult><Name>b</Name><Prefix>{prefix}</Prefix><KeyCount>{count}</KeyCount>\
              <MaxKeys>{most}</MaxKeys><IsTruncated>{is_cut}</IsTruncated>{more}{entries}{groups}\
              </ListBucketResult>"
@@ -359,9 +362,9 @@ impl Shared {
     }
 }
 
-impl Object {
+impl BucketObject {
     fn new(bytes: Vec<u8>) -> Self {
-        Object {
+        BucketObject {
             bytes: Arc::new(bytes),
             written: Timestamp::now(),
         }

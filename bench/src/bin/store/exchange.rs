@@ -29,28 +29,28 @@ impl Request {
 }
 
 /// A response: a range of bytes.
-pub(crate) struct Answer {
+pub(crate) struct RangeResponse {
     pub(crate) status: u16,
     pub(crate) body: Arc<Vec<u8>>,
     pub(crate) range: Range<usize>,
     pub(crate) written: Option<Timestamp>,
 }
 
-impl Answer {
+impl RangeResponse {
     pub(crate) fn status(status: u16) -> Self {
-        Answer::new(status, String::new())
+        RangeResponse::new(status, String::new())
     }
 
     pub(crate) fn text(text: String) -> Self {
-        Answer::new(200, text)
+        RangeResponse::new(200, text)
     }
 
     pub(crate) fn error(status: u16, code: &str) -> Self {
-        Answer::new(status, format!("<Error><Code>{code}</Code></Error>"))
+        RangeResponse::new(status, format!("<Error><Code>{code}</Code></Error>"))
     }
 
     fn new(status: u16, text: String) -> Self {
-        Answer {
+        RangeResponse {
             status,
             range: 0..text.len(),
             body: Arc::new(text.into_bytes()),
@@ -138,7 +138,7 @@ fn decoded(text: &str) -> String {
 }
 
 /// Writes the head of a response.
-pub(crate) fn write_head(stream: &mut TcpStream, answer: &Answer) -> std::io::Result<()> {
+pub(crate) fn write_head(stream: &mut TcpStream, answer: &RangeResponse) -> std::io::Result<()> {
     let reason = match answer.status {
         200 => "OK",
         204 => "No Content",

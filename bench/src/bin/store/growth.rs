@@ -6,11 +6,11 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use bench::load::push::Changes;
+use bench::load::push::PreparedPushes;
 use bench::load::{Result, fetch};
 
 use crate::bucket::Calls;
-use crate::site::{Role, Site, Start};
+use crate::site::{SiteOptions, SiteRole, StoreSite};
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
@@ -25,7 +25,7 @@ pub(crate) struct Options {
     operations: u32,
 }
 
-pub(crate) fn run(start: &Start, options: &Options) -> Result<()> {
+pub(crate) fn run(start: &SiteOptions, options: &Options) -> Result<()> {
     println!(
         "| commits | refs | fetch of nothing | push of a commit | fetch after a push elsewhere |"
     );
@@ -39,15 +39,15 @@ pub(crate) fn run(start: &Start, options: &Options) -> Result<()> {
 }
 
 /// Measures a repository of one size, and prints a line.
-fn one(start: &Start, options: &Options, commits: u32, refs: u32) -> Result<()> {
-    let site = Site::new(start)?;
+fn one(start: &SiteOptions, options: &Options, commits: u32, refs: u32) -> Result<()> {
+    let site = StoreSite::new(start)?;
     let source = site.path("source.git");
     history(&source, commits, refs)?;
     site.import(&source, "r")?;
-    let changes = Changes::make(&source, 2 * options.operations + 2)?;
+    let changes = PreparedPushes::make(&source, 2 * options.operations + 2)?;
     let (near, far) = (
-        site.serve("near", Role::Serve)?,
-        site.serve("far", Role::Serve)?,
+        site.serve("near", SiteRole::Serve)?,
+        site.serve("far", SiteRole::Serve)?,
     );
     for served in [&near, &far] {
         changes.push(&served.client, "r")?;

@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use bench::load::counts::{median, percentile};
-use bench::load::group::Sampler;
-use bench::load::push::Changes;
+use bench::load::group::GroupSampler;
+use bench::load::push::PreparedPushes;
 use bench::load::{Result, fetch};
 
-use crate::bucket::Bucket;
-use crate::site::{Role, Served, Site, Start};
+use crate::bucket::BenchBucket;
+use crate::site::{ServedClient, SiteOptions, SiteRole, StoreSite};
 
 const MIB: f64 = 1024.0 * 1024.0;
 
@@ -43,8 +43,8 @@ pub(crate) struct Options {
     runs: u32,
 }
 
-pub(crate) fn run(start: &Start, options: &Options) -> Result<()> {
-    let site = Site::new(start)?;
+pub(crate) fn run(start: &SiteOptions, options: &Options) -> Result<()> {
+    let site = StoreSite::new(start)?;
     site.import(&options.repository, "large")?;
     for rate in &options.rates {
         clones(&site, start, options, *rate)?;
@@ -99,8 +99,8 @@ impl Pushing {
         &self,
         client: u32,
         begun: Instant,
-        changes: &Changes,
-        served: &Served,
+        changes: &PreparedPushes,
+        served: &ServedClient,
     ) -> Result<Vec<Duration>> {
         let mut times = Vec::new();
         for push in 0..self.count {
@@ -115,22 +115,22 @@ impl Pushing {
 }
 
 /// Creates a repository with a branch.
-fn small(site: &Site) -> Result<PathBuf> {
+fn small(site: &StoreSite) -> Result<PathBuf> {
     let path = site.path("small.git");
     crate::growth::history(&path, 100, 1)?;
     Ok(path)
 }
 
 /// Measures clones with an empty cache, and plain reads of the largest object by eight connections.
-fn clones(site: &Site, start: &Start, options: &Options, rate: u64) -> Result<()> {
+fn clones(site: &StoreSite, start: &SiteOptions, options: &Options, rate: u64) -> Result<()> {
     let (mut first, mut ours, mut plain, mut peak) = (Vec::new(), Vec::new(), Vec::new(), 0.0_f64);
     let mut calls = 0;
     for run in 0..options.runs {
         site.bucket.slow(start.delay, 0);
-        let served = site.serve(&format!("cold-{rate}-{run}"), Role::Both)?;
+        let served = site.serve(&format!("cold-{rate}-{run}"), SiteRole::Both)?;
         site.bucket.slow(start.delay, rate << 20);
         let before = site.bucket.calls();
-        let sampler = Sampler::start(&served.server.group);
+        let sampler = GroupSampler::start(&served.server.group);
         let clone = fetch::clone(&served.client, "large")?;
         peak = peak.max(sampler.finish());
         let taken = site.bucket.calls().since(before);
@@ -161,7 +161,7 @@ fn clones(site: &Site, start: &Start, options: &Options, rate: u64) -> Result<()
 }
 
 /// Reads the largest object with plain requests, and returns the MiB per second.
-fn read_plainly(bucket: &Bucket) -> Result<f64> {
+fn read_plainly(bucket: &BenchBucket) -> Result<f64> {
     let (name, size) = bucket.largest().ok_or("the store is empty")?;
     let next = AtomicU64::new(0);
     let failure = Mutex::new(None);
@@ -184,7 +184,12 @@ fn read_plainly(bucket: &Bucket) -> Result<f64> {
     }
 }
 
-fn read_ranges(bucket: &Bucket, name: &str, size: u64, next: &AtomicU64) -> std::io::Result<()> {
+fn read_ranges(
+    bucket: &BenchBucket,
+    name: &str,
+    size: u64,
+    next: &AtomicU64,
+) -> std::io::Result<()> {
     let mut stream = TcpStream::connect(bucket.address)?;
     let mut buffer = vec![0; 256 * 1024];
     loop {
@@ -222,8 +227,8 @@ fn read_ranges(bucket: &Bucket, name: &str, size: u64, next: &AtomicU64) -> std:
 }
 
 /// Measures fetches of nothing with a warm cache.
-fn fetches(site: &Site, start: &Start) -> Result<()> {
-    let served = site.serve("warm", Role::Both)?;
+fn fetches(site: &StoreSite, start: &SiteOptions) -> Result<()> {
+    let served = site.serve("warm", SiteRole::Both)?;
     fetch::nothing(&served.client, "large")?;
     site.bucket.slow(start.delay, 0);
     let before = site.bucket.calls();
@@ -242,18 +247,23 @@ fn fetches(site: &Site, start: &Start) -> Result<()> {
 }
 
 /// Measures pushes to different branches of one repository.
-fn pushes(site: &Site, start: &Start, load: &Pushing, small: &std::path::Path) -> Result<()> {
-    let changes = Changes::make(small, load.clients * load.count + 1)?;
-    let served = site.serve(&load.name, Role::Both)?;
+fn pushes(
+    site: &StoreSite,
+    start: &SiteOptions,
+    load: &Pushing,
+    small: &std::path::Path,
+) -> Result<()> {
+    let changes = PreparedPushes::make(small, load.clients * load.count + 1)?;
+    let served = site.serve(&load.name, SiteRole::Both)?;
     let second = match load.elsewhere {
         0 => None,
-        _ => Some(site.serve(&format!("{}-second", load.name), Role::Serve)?),
+        _ => Some(site.serve(&format!("{}-second", load.name), SiteRole::Serve)?),
     };
     changes.push(&served.client, &load.name)?;
     site.bucket.slow(start.delay, 0);
     let before = site.bucket.calls();
     let processor = served.server.group.seconds();
-    let sampler = Sampler::start(&served.server.group);
+    let sampler = GroupSampler::start(&served.server.group);
     let begun = Instant::now();
     let results = std::thread::scope(|scope| {
         let changes = &changes;

@@ -18,7 +18,7 @@ use clap::{Parser, Subcommand};
 
 #[derive(Parser)]
 #[command(about = "Measures a server whose repositories are in an object store")]
-struct Arguments {
+struct Args {
     /// The program to measure
     #[arg(long, default_value = "target/release/pronto")]
     pronto: PathBuf,
@@ -26,11 +26,11 @@ struct Arguments {
     #[arg(long, default_value_t = 50)]
     delay: u64,
     #[command(subcommand)]
-    command: Command,
+    command: StoreBenchCommand,
 }
 
 #[derive(Subcommand)]
-enum Command {
+enum StoreBenchCommand {
     /// Clones, fetches and pushes at this delay
     Latency(latency::Options),
     /// Calls and bytes of a push and of a fetch, for ever larger repositories
@@ -40,15 +40,15 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    let start = site::Start {
+    let arguments = Args::parse();
+    let start = site::SiteOptions {
         pronto: arguments.pronto,
         delay: std::time::Duration::from_millis(arguments.delay),
     };
     let done = match arguments.command {
-        Command::Latency(options) => latency::run(&start, &options),
-        Command::Growth(options) => growth::run(&start, &options),
-        Command::Model(options) => model::run(&options),
+        StoreBenchCommand::Latency(options) => latency::run(&start, &options),
+        StoreBenchCommand::Growth(options) => growth::run(&start, &options),
+        StoreBenchCommand::Model(options) => model::run(&options),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -46,7 +46,7 @@ const TURNS: u64 = 50;
 /// A moment in nanoseconds.
 type Moment = u64;
 
-struct Server {
+struct ModelledServer {
     /// The times at which each core and the link become free.
     cores: Vec<Moment>,
     link: Moment,
@@ -86,8 +86,8 @@ fn simulate(options: &Options, count: u64) -> Vec<Moment> {
     let wait = moment(options.call * options.calls / 1e3);
     let processor = moment(options.processor / 1e3) / TURNS;
     let link = moment(options.size / options.link) / TURNS;
-    let mut servers: Vec<Server> = (0..count)
-        .map(|_| Server {
+    let mut servers: Vec<ModelledServer> = (0..count)
+        .map(|_| ModelledServer {
             cores: vec![0; options.cores as usize],
             link: 0,
             load: 0,
@@ -127,7 +127,7 @@ fn simulate(options: &Options, count: u64) -> Vec<Moment> {
 }
 
 /// Assigns a clone to the server with the fewest clones.
-fn begin(servers: &mut [Server], begun: Moment, wait: Moment) -> Event {
+fn begin(servers: &mut [ModelledServer], begun: Moment, wait: Moment) -> Event {
     let least = servers
         .iter()
         .enumerate()

@@ -6,28 +6,28 @@ use std::process::Command;
 use std::time::Duration;
 
 use bench::load::Result;
-use bench::load::client::Client;
-use bench::load::server::Server;
+use bench::load::client::LoadClient;
+use bench::load::server::BenchServer;
 
-use crate::bucket::Bucket;
+use crate::bucket::BenchBucket;
 
 /// The program to measure, and the delay of its store.
-pub(crate) struct Start {
+pub(crate) struct SiteOptions {
     pub(crate) pronto: PathBuf,
     pub(crate) delay: Duration,
 }
 
 /// A store, and a directory for caches and configurations.
-pub(crate) struct Site {
-    pub(crate) bucket: Bucket,
+pub(crate) struct StoreSite {
+    pub(crate) bucket: BenchBucket,
     pronto: PathBuf,
     scratch: tempfile::TempDir,
 }
 
 /// A server with a cache of its own, and a client of it.
-pub(crate) struct Served {
-    pub(crate) client: Client,
-    pub(crate) server: Server,
+pub(crate) struct ServedClient {
+    pub(crate) client: LoadClient,
+    pub(crate) server: BenchServer,
     cache: PathBuf,
 }
 
@@ -36,28 +36,28 @@ const STORE: &str = "s3://bucket/git";
 
 /// The tasks of a server.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Role {
+pub(crate) enum SiteRole {
     /// Only requests, so that all calls to the store belong to requests.
     Serve,
     /// Requests and upkeep.
     Both,
 }
 
-impl Role {
+impl SiteRole {
     fn name(self) -> &'static str {
         match self {
-            Role::Serve => "serve",
-            Role::Both => "both",
+            SiteRole::Serve => "serve",
+            SiteRole::Both => "both",
         }
     }
 }
 
-impl Site {
-    pub(crate) fn new(start: &Start) -> Result<Self> {
+impl StoreSite {
+    pub(crate) fn new(start: &SiteOptions) -> Result<Self> {
         let failed = |error| format!("cannot make a directory: {error}");
         let pronto = start.pronto.canonicalize();
-        Ok(Site {
-            bucket: Bucket::start()?,
+        Ok(StoreSite {
+            bucket: BenchBucket::start()?,
             pronto: pronto.map_err(|error| format!("'{}': {error}", start.pronto.display()))?,
             scratch: tempfile::tempdir().map_err(failed)?,
         })
@@ -81,7 +81,7 @@ impl Site {
     }
 
     /// Starts a server on which anonymous users may push.
-    pub(crate) fn serve(&self, name: &str, role: Role) -> Result<Served> {
+    pub(crate) fn serve(&self, name: &str, role: SiteRole) -> Result<ServedClient> {
         let failed = |error| format!("cannot prepare a server: {error}");
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
@@ -101,15 +101,15 @@ impl Site {
         command.push(self.pronto.display().to_string());
         command.extend(["serve", "--config"].map(str::to_owned));
         command.push(file.display().to_string());
-        Ok(Served {
-            client: Client::new(&format!("http://{address}/"), None)?,
-            server: Server::start(&command, address)?,
+        Ok(ServedClient {
+            client: LoadClient::new(&format!("http://{address}/"), None)?,
+            server: BenchServer::start(&command, address)?,
             cache,
         })
     }
 }
 
-impl Served {
+impl ServedClient {
     /// Returns the size of the cache on disk in bytes.
     pub(crate) fn cache_bytes(&self) -> u64 {
         let output = Command::new("du").args(["-sk"]).arg(&self.cache).output();

@@ -40,14 +40,14 @@ pub(super) fn is_toggle(argument: &Arg) -> bool {
 }
 
 /// An option in clap's form, with the identity of the field it sets.
-pub(super) struct Token<'a> {
+pub(super) struct OptionToken<'a> {
     id: &'a str,
     pub(super) token: OsString,
 }
 
 pub(super) struct Reader<'a> {
     pub(super) definition: &'a Command,
-    pub(super) options: Vec<Token<'a>>,
+    pub(super) options: Vec<OptionToken<'a>>,
     pub(super) plain: Vec<OsString>,
 }
 
@@ -206,7 +206,7 @@ impl<'a> Reader<'a> {
             token.extend_from_slice(value);
         }
         let id = argument.get_id().as_str();
-        self.options.push(Token {
+        self.options.push(OptionToken {
             id,
             token: OsString::from_vec(token),
         });

@@ -5,12 +5,12 @@ use std::ffi::OsString;
 use std::io::Write;
 
 use bstr::{BString, ByteSlice};
-use pronto::add::{Event, Options, Report, Selection};
+use pronto::add::{AddSelection, Event, Options, Report};
 use pronto::gitmodules::{self, Gitmodules};
 use pronto::status::Pathspec;
 use pronto::{PartialFailure, Repository, Watch};
 
-use crate::commands::pathspecs::{self, Source};
+use crate::commands::pathspecs::{self, PathspecSource};
 use crate::commands::shared::staging_failures::{report_conversion, report_failure};
 use crate::terminal::text::sanitized_bytes;
 use crate::{CliError, Context, ExitCode};
@@ -97,7 +97,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let repository = context.repository()?;
     repository.require_work_tree()?;
     let mut options = understand(args, &repository)?;
-    let specs = pathspecs::read(&Source {
+    let specs = pathspecs::read(&PathspecSource {
         given: &args.path,
         file: args.pathspec_from_file.as_deref(),
         ends_with_nul: args.pathspec_file_nul,
@@ -119,7 +119,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     options.ignore_removal = !args.update && !all(args).unwrap_or(!specs.is_empty());
     let interrupt = context.interrupt.clone();
     match pronto::add::add(&repository, &options, &Watch::from(&interrupt)) {
-        Ok(report) => tell(&report, &repository, args, context),
+        Ok(report) => print(&report, &repository, args, context),
         Err(failure) => Err(failed(failure, &repository, args, context)?),
     }
 }
@@ -134,7 +134,7 @@ fn failed(
     let Some(report) = failure.report else {
         return Ok(CliError::of(failure.error));
     };
-    tell(&report, repository, args, context)?;
+    print(&report, repository, args, context)?;
     if report.is_explained {
         return Ok(CliError::silent(ExitCode::FATAL));
     }
@@ -233,9 +233,9 @@ fn understand(args: &Args, repository: &Repository) -> Result<Options, CliError>
     };
     let mut options = Options::default();
     options.selection = match (args.renormalize, args.update) {
-        (true, _) => Selection::Renormalize,
-        (_, true) => Selection::Tracked,
-        _ => Selection::All,
+        (true, _) => AddSelection::Renormalize,
+        (_, true) => AddSelection::Tracked,
+        _ => AddSelection::All,
     };
     options.force = args.force;
     options.intent_to_add = args.intent_to_add;
@@ -254,7 +254,7 @@ fn nothing_specified(repository: &Repository, context: &mut Context) {
     context.advise(repository.config(), "addEmptyPathspec", advice);
 }
 
-fn tell(
+fn print(
     report: &Report,
     repository: &Repository,
     args: &Args,
@@ -263,8 +263,8 @@ fn tell(
     let mut advised = false;
     for event in &report.events {
         match event {
-            Event::Added(path) => tell_path(context, "add", path)?,
-            Event::Removed(path) => tell_path(context, "remove", path)?,
+            Event::Added(path) => print_path(context, "add", path)?,
+            Event::Removed(path) => print_path(context, "remove", path)?,
             Event::Conversion(warning) => report_conversion(context, warning),
             Event::Failure(failure) => report_failure(context, failure),
             Event::Unexamined(path, error) => {
@@ -317,7 +317,7 @@ fn tell(
     })
 }
 
-fn tell_path(context: &mut Context, verb: &str, path: &BString) -> Result<(), CliError> {
+fn print_path(context: &mut Context, verb: &str, path: &BString) -> Result<(), CliError> {
     let out = &mut context.out;
     write!(out, "{verb} '")?;
     out.write_all(&sanitized_bytes(path))?;

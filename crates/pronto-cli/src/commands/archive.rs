@@ -12,12 +12,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use bstr::{BStr, BString, ByteSlice};
-use pronto::archive::{self, Added, Arguments, Event, ExtraContent, ExtraFile, Format, Formats};
+use pronto::archive::{
+    self, AddedFile, ArchiveArguments, ArchiveFormat, Event, ExtraContent, ExtraFile, Formats,
+};
 use pronto::{Repository, Watch, path};
 
 use crate::terminal::text::{write_foreign_to_stderr, write_output_of_child};
 use crate::{CliError, Context, ExitCode};
-use outer::Outer;
+use outer::ArchiveCall;
 use standard_output::StandardOutput;
 
 /// The size of the blocks in which the archive is written.
@@ -37,12 +39,12 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
-    let outer = Outer::parse(&args.words)?;
+    let outer = ArchiveCall::parse(&args.words)?;
     if outer.remote.is_some() {
         return remote::run(&outer, context);
     }
     let words = outer.rest.iter().map(|word| word.as_bstr());
-    let arguments = Arguments::parse(words).map_err(|error| match error.shows_usage() {
+    let arguments = ArchiveArguments::parse(words).map_err(|error| match error.shows_usage() {
         true => unsupported(),
         false => CliError::usage(error.message()),
     })?;
@@ -88,7 +90,7 @@ fn unsupported() -> CliError {
 
 /// Prints the supported formats (`--list`).
 fn list(
-    arguments: &Arguments,
+    arguments: &ArchiveArguments,
     output: Option<&BStr>,
     context: &mut Context,
 ) -> Result<ExitCode, CliError> {
@@ -108,10 +110,10 @@ fn list(
 /// Returns the format of the archive: that of `--format`, that of the suffix of the output file, or
 /// tar.
 fn format(
-    arguments: &Arguments,
+    arguments: &ArchiveArguments,
     output: Option<&BStr>,
     repository: &Repository,
-) -> Result<Format, CliError> {
+) -> Result<ArchiveFormat, CliError> {
     let formats = Formats::configured(repository.config()).map_err(CliError::of)?;
     let Some(given) = &arguments.format else {
         let found = output.and_then(|output| formats.of_file(output));
@@ -137,10 +139,14 @@ fn not_opened(name: &BStr, error: &io::Error) -> CliError {
 }
 
 /// Returns a file that `--add-file` or `--add-virtual-file` adds to the archive.
-fn extra(added: &Added, repository: &Repository, context: &Context) -> Result<ExtraFile, CliError> {
+fn extra(
+    added: &AddedFile,
+    repository: &Repository,
+    context: &Context,
+) -> Result<ExtraFile, CliError> {
     match added {
-        Added::File { prefix, path } => file(prefix, path, repository, context),
-        Added::Virtual(value) => virtual_file(value, repository),
+        AddedFile::File { prefix, path } => file(prefix, path, repository, context),
+        AddedFile::Virtual(value) => virtual_file(value, repository),
         _ => Err(unsupported()),
     }
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bstr::{BStr, BString, ByteSlice};
-use pronto::bundle::{self, Bundle, CreateOptions, Created, Reference, Version};
+use pronto::bundle::{self, Bundle, BundleRef, BundleVersion, CreateOptions, PreparedBundle};
 use pronto::fetch::pretty;
 use pronto::lock::{Lock, Marking, follow};
 use pronto::path;
@@ -16,9 +16,9 @@ use pronto::revision::RevisionSet;
 use pronto::{Environment, ErrorKind, Repository, Watch};
 
 use super::pack_objects;
-use super::rev_list::limits::Words;
+use super::rev_list::limits::ArgumentWords;
 use crate::commands::shared::bad_pack;
-use crate::output::Output;
+use crate::output::StdoutWriter;
 use crate::{CliError, Context, ExitCode};
 
 /// Arguments of `bundle`.
@@ -35,7 +35,7 @@ pub(crate) struct Args {
 
 /// The parsed arguments of `bundle`.
 #[derive(Default)]
-struct Call {
+struct BundleCall {
     quiet: bool,
     progress: bool,
     version: Option<BString>,
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         return Err(unsupported());
     };
     let command = command.as_bytes();
-    let mut call = Call::parse(command, words)?;
+    let mut call = BundleCall::parse(command, words)?;
     call.name_from_top(context)?;
     match command {
         b"create" => create(&call, context),
@@ -67,10 +67,10 @@ fn unsupported() -> CliError {
     CliError::unsupported("this way of calling bundle")
 }
 
-impl Call {
+impl BundleCall {
     /// Parses the arguments of `command`. Options end at the name of the file.
     fn parse(command: &[u8], words: &[OsString]) -> Result<Self, CliError> {
-        let mut call = Call::default();
+        let mut call = BundleCall::default();
         let mut words = words.iter().map(|word| BString::from(word.as_bytes()));
         let allows = |commands: &[&str]| commands.iter().any(|it| it.as_bytes() == command);
         while let Some(word) = words.next() {
@@ -136,13 +136,13 @@ impl Call {
     }
 }
 
-fn list_heads(call: &Call, context: &mut Context) -> Result<ExitCode, CliError> {
+fn list_heads(call: &BundleCall, context: &mut Context) -> Result<ExitCode, CliError> {
     let bundle = call.open(context)?;
     print_refs(call, &bundle, context)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn print_refs(call: &Call, bundle: &Bundle, context: &mut Context) -> Result<(), CliError> {
+fn print_refs(call: &BundleCall, bundle: &Bundle, context: &mut Context) -> Result<(), CliError> {
     for reference in bundle::selected(bundle.header(), &call.rest) {
         print_ref(reference, &mut context.out)?;
     }
@@ -150,7 +150,7 @@ fn print_refs(call: &Call, bundle: &Bundle, context: &mut Context) -> Result<(),
 }
 
 /// Prints a ref of a bundle. The name is untrusted.
-fn print_ref(reference: &Reference, out: &mut Output) -> io::Result<()> {
+fn print_ref(reference: &BundleRef, out: &mut StdoutWriter) -> io::Result<()> {
     write!(out, "{} ", reference.id)?;
     out.write_foreign(&reference.name)?;
     out.write_all(b"\n")
@@ -168,7 +168,7 @@ fn fits(repository: &Repository, bundle: &Bundle, context: &mut Context) -> Resu
     }
 }
 
-fn verify(call: &Call, context: &mut Context) -> Result<ExitCode, CliError> {
+fn verify(call: &BundleCall, context: &mut Context) -> Result<ExitCode, CliError> {
     let repository = context.repository_if_any()?;
     let Some(repository) = repository else {
         return Err(CliError::error("need a repository to verify a bundle"));
@@ -212,7 +212,7 @@ fn describe(bundle: &Bundle, context: &mut Context) -> Result<(), CliError> {
     Ok(())
 }
 
-fn unbundle(call: &Call, context: &mut Context) -> Result<ExitCode, CliError> {
+fn unbundle(call: &BundleCall, context: &mut Context) -> Result<ExitCode, CliError> {
     let repository = context.repository_if_any()?;
     let mut bundle = call.open(context)?;
     let Some(repository) = repository else {
@@ -230,7 +230,7 @@ fn unbundle(call: &Call, context: &mut Context) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn create(call: &Call, context: &mut Context) -> Result<ExitCode, CliError> {
+fn create(call: &BundleCall, context: &mut Context) -> Result<ExitCode, CliError> {
     let Some(repository) = context.repository_if_any()? else {
         return Err(CliError::fatal("Need a repository to create a bundle."));
     };
@@ -238,7 +238,7 @@ fn create(call: &Call, context: &mut Context) -> Result<ExitCode, CliError> {
     options.version = version(call)?;
     let mut revisions = Vec::new();
     let mut reads_stdin = false;
-    let mut words = Words::new(&call.rest);
+    let mut words = ArgumentWords::new(&call.rest);
     while let Some(word) = words.next() {
         match word.as_bytes() {
             b"--stdin" => reads_stdin = true,
@@ -280,7 +280,7 @@ fn create(call: &Call, context: &mut Context) -> Result<ExitCode, CliError> {
     };
     if shown {
         context.settle();
-        pack_objects::tell(&counts, context);
+        pack_objects::print(&counts, context);
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -306,11 +306,11 @@ fn revisions_of_stdin(repository: &Repository) -> Result<RevisionSet, CliError> 
     bundle::parse_revisions(repository, &lines).map_err(CliError::from)
 }
 
-fn version(call: &Call) -> Result<Option<Version>, CliError> {
+fn version(call: &BundleCall) -> Result<Option<BundleVersion>, CliError> {
     match call.version.as_ref().map(|text| text.as_bytes()) {
         None | Some(b"-1") => Ok(None),
-        Some(b"2") => Ok(Some(Version::V2)),
-        Some(b"3") => Ok(Some(Version::V3)),
+        Some(b"2") => Ok(Some(BundleVersion::V2)),
+        Some(b"3") => Ok(Some(BundleVersion::V3)),
         Some(other) => match other
             .to_str()
             .ok()
@@ -327,11 +327,11 @@ fn version(call: &Call) -> Result<Option<Version>, CliError> {
 
 /// Writes the bundle to a temporary file and renames it to its final name.
 fn write_file(
-    call: &Call,
-    created: &Created<'_>,
+    call: &BundleCall,
+    created: &PreparedBundle<'_>,
     context: &Context,
     watch: &Watch<'_>,
-) -> Result<pronto::object_store::Counts, CliError> {
+) -> Result<pronto::object_store::PackCounts, CliError> {
     let name: &BStr = call.file.as_bstr();
     let target = call.environment(context)?.absolute(path::borrow(name));
     let lock = Lock::acquire_as(follow(&target), Marking::Plain, Duration::ZERO);

@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
 use crate::{CliError, Context, ExitCode};
-use format::{DEFAULT_FORMAT, Format};
+use format::{BatchFormat, DEFAULT_FORMAT};
 
 /// Arguments of `cat-file`.
 #[derive(clap::Args, Debug)]
@@ -102,7 +102,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             buffered: args.buffer.unwrap_or(args.batch_all_objects),
             input_end: if args.nul || args.nul_input { 0 } else { b'\n' },
             output_end: if args.nul { 0 } else { b'\n' },
-            format: Format::parse(format)?,
+            format: BatchFormat::parse(format)?,
         };
         return batch::run(&options, context);
     }

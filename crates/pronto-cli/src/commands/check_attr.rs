@@ -6,7 +6,7 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BStr, ByteSlice};
-use pronto::attributes::{AttributeCheck, Selection, State, is_attribute_name};
+use pronto::attributes::{AttributeCheck, AttributeSelection, AttributeState, is_attribute_name};
 use pronto::quote::c_quote_into;
 use pronto::{Notice, Repository};
 
@@ -45,10 +45,10 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         repository.require_work_tree()?;
     }
     let selection = match args.all {
-        true => Selection::All,
-        false => Selection::Named(names.iter().map(name_of).collect::<Result<_, _>>()?),
+        true => AttributeSelection::All,
+        false => AttributeSelection::Named(names.iter().map(name_of).collect::<Result<_, _>>()?),
     };
-    let mut list = List {
+    let mut list = AttributeLister {
         null: args.null,
         quote_all: repository.config().bool_or("core.quotepath", true)?,
         check: pronto::attributes::check(&repository, selection, args.cached)?,
@@ -93,7 +93,7 @@ fn name_of(given: &OsString) -> Result<String, CliError> {
     }
 }
 
-struct List<'a> {
+struct AttributeLister<'a> {
     null: bool,
     quote_all: bool,
     check: AttributeCheck<'a>,
@@ -101,7 +101,7 @@ struct List<'a> {
     context: &'a mut Context,
 }
 
-impl List<'_> {
+impl AttributeLister<'_> {
     fn path(&mut self, given: &BStr) -> Result<(), CliError> {
         let path = self.repository.path_from_top(given);
         let path = path.map_err(pathspec_error)?;
@@ -110,19 +110,19 @@ impl List<'_> {
             true => shown.extend_from_slice(given),
             false => c_quote_into(given, self.quote_all, &mut shown),
         }
-        let states: Vec<(String, State)> = self
+        let states: Vec<(String, AttributeState)> = self
             .check
             .states(path.as_bstr())?
             .into_iter()
             .map(|attribute| (attribute.name.to_owned(), attribute.state))
             .collect();
-        self.tell_flaws();
+        self.print_problems();
         for (name, state) in states {
             let value: &[u8] = match &state {
-                State::Unspecified => b"unspecified",
-                State::Set => b"set",
-                State::Unset => b"unset",
-                State::Value(value) => value,
+                AttributeState::Unspecified => b"unspecified",
+                AttributeState::Set => b"set",
+                AttributeState::Unset => b"unset",
+                AttributeState::Value(value) => value,
             };
             let (between, end): (&[u8], &[u8]) = match self.null {
                 true => (b"\0", b"\0"),
@@ -135,7 +135,7 @@ impl List<'_> {
     }
 
     /// Prints a warning for each invalid line of an attributes file.
-    fn tell_flaws(&mut self) {
+    fn print_problems(&mut self) {
         for IgnoredLine { file, flaw, .. } in self.check.take_flaws() {
             let notice = Notice::AttributesFlaw { file, flaw };
             self.repository.notify(notice);

@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     repository.require_work_tree()?;
     check(args)?;
     let quote_all = repository.config().bool_or("core.quotepath", true)?;
-    let mut list = List {
+    let mut list = IgnoreLister {
         args,
         quote_all,
         count: 0,
@@ -91,14 +91,14 @@ fn check(args: &Args) -> Result<(), CliError> {
     Ok(())
 }
 
-struct List<'a> {
+struct IgnoreLister<'a> {
     args: &'a Args,
     quote_all: bool,
     count: usize,
     context: &'a mut Context,
 }
 
-impl List<'_> {
+impl IgnoreLister<'_> {
     fn path(&mut self, path: &BStr, rule: Option<IgnoreRule>) -> Result<(), CliError> {
         let rule = rule.filter(|rule| self.args.verbose || !rule.is_negative);
         if !self.args.quiet && (rule.is_some() || self.args.non_matching) {

@@ -5,14 +5,14 @@ use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BString, ByteSlice};
 use pronto::Repository;
-use pronto::checkout_paths::{self, Stage};
-use pronto::merge::Style;
+use pronto::checkout_paths::{self, ConflictSide};
+use pronto::merge::ConflictStyle;
 use pronto::status::Pathspec;
-use pronto::switch::{NewBranch, Options, Start};
+use pronto::switch::{NewBranch, Options, StartPoint};
 
-use crate::commands::pathspecs::{self, Source};
+use crate::commands::pathspecs::{self, PathspecSource};
 use crate::commands::restoring::{self, Reporting};
-use crate::commands::switching::{self, Common, Creation, Which, text};
+use crate::commands::switching::{self, BranchCreation, SwitchOptions, Which, text};
 use crate::{CliError, Context, ExitCode};
 
 /// Arguments of `checkout`.
@@ -27,7 +27,7 @@ use crate::{CliError, Context, ExitCode};
 )]
 pub(crate) struct Args {
     #[command(flatten)]
-    common: Common,
+    common: SwitchOptions,
     /// Create this branch and switch to it
     #[arg(short = 'b', value_name = "BRANCH")]
     create: Option<OsString>,
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let common = &args.common;
     common.check_supported(&repository)?;
     repository.require_work_tree()?;
-    let mut creation = Creation {
+    let mut creation = BranchCreation {
         plain: text(args.create.as_ref()),
         force: text(args.force_create.as_ref()),
         log: args.log,
@@ -101,7 +101,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             return Err(CliError::fatal(message));
         }
         _ => {
-            let rules = switching::Rules {
+            let rules = switching::ArgumentRules {
                 which: Which::Checkout,
                 is_name: separator == Some(1),
                 may_guess,
@@ -140,7 +140,7 @@ impl Args {
 }
 
 /// Returns the conflict style (`--conflict`) if conflicts are recreated (`--merge`).
-fn style(args: &Args, repository: &Repository) -> Result<Option<Style>, CliError> {
+fn style(args: &Args, repository: &Repository) -> Result<Option<ConflictStyle>, CliError> {
     match args.merges() {
         true => restoring::style(args.conflict.as_deref(), repository).map(Some),
         false => Ok(None),
@@ -168,7 +168,7 @@ fn pathspecs(args: &Args, paths: &[OsString]) -> Result<Vec<BString>, CliError> 
         let message = "options '--pathspec-from-file' and '--detach' cannot be used together";
         return Err(CliError::fatal(message));
     }
-    pathspecs::read(&Source {
+    pathspecs::read(&PathspecSource {
         given: paths,
         file: args.pathspec_from_file.as_deref(),
         ends_with_nul: args.pathspec_file_nul,
@@ -202,7 +202,7 @@ fn refuse_with_arguments(
 /// Refuses options that cannot be combined with paths.
 fn refuse_with_paths(
     args: &Args,
-    start: Option<&Start>,
+    start: Option<&StartPoint>,
     create: Option<&NewBranch>,
     tracks: bool,
 ) -> Result<(), CliError> {
@@ -240,7 +240,7 @@ fn switch_branch(
     repository: &Repository,
     context: &mut Context,
     args: &Args,
-    start: Option<Start>,
+    start: Option<StartPoint>,
     create: Option<NewBranch>,
 ) -> Result<ExitCode, CliError> {
     let common = &args.common;
@@ -269,14 +269,14 @@ fn switch_branch(
         return Err(CliError::fatal(message));
     }
     // `checkout -b NEW` alone only creates the branch.
-    let stay_lightly = args.create.is_some() && context.arguments.len() == 2;
+    let skips_worktree_scan = args.create.is_some() && context.arguments.len() == 2;
     let mut options = Options::default();
     options.to = start;
     options.create = create;
     options.detach = common.detach;
     options.discard = common.force;
     options.overwrite_untracked = common.force;
-    options.stay_lightly = stay_lightly;
+    options.skips_worktree_scan = skips_worktree_scan;
     options.ignore_other_worktrees = common.ignore_other_worktrees;
     options.keep_ignored = common.overwrite_ignore == Some(false);
     options.empty = false;
@@ -288,15 +288,15 @@ fn restore_paths(
     repository: &Repository,
     context: &mut Context,
     args: &Args,
-    source: Option<Start>,
+    source: Option<StartPoint>,
     pathspec: Pathspec,
 ) -> Result<ExitCode, CliError> {
     let mut options = checkout_paths::Options::new(pathspec);
     options.source = source;
     options.overlay = args.overlay.unwrap_or(true);
     options.stage = match (args.ours, args.theirs) {
-        (true, _) => Some(Stage::Ours),
-        (_, true) => Some(Stage::Theirs),
+        (true, _) => Some(ConflictSide::Ours),
+        (_, true) => Some(ConflictSide::Theirs),
         _ => None,
     };
     options.merge = style(args, repository)?;

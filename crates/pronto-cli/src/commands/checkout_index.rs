@@ -6,10 +6,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use bstr::{BStr, BString, ByteSlice};
-use pronto::checkout_index::{Options, Report, Stages, Temporary};
+use pronto::checkout_index::{Options, Report, Stages, TemporaryEntry};
 use pronto::{Repository, Watch};
 
-use crate::commands::shared::checkout_failures::{code_of_failures, tell_failures};
+use crate::commands::shared::checkout_failures::{code_of_failures, print_failures};
 use crate::paths::{InputNames, Quoting, shown_path};
 use crate::{CliError, Context, ExitCode};
 
@@ -99,10 +99,10 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         &Watch::from(&interrupt).with_progress(&*progress),
     );
     match done {
-        Ok(report) => tell(&repository, context, args, &options, &report),
+        Ok(report) => print(&repository, context, args, &options, &report),
         Err(failure) => {
             if let Some(report) = &failure.report {
-                tell(&repository, context, args, &options, report)?;
+                print(&repository, context, args, &options, report)?;
             }
             Err(CliError::of(failure.error))
         }
@@ -141,7 +141,7 @@ fn from_top(name: &BStr, repository: &Repository, top: &Path) -> Result<BString,
         .map_err(|error| CliError::fatal(error.message()))
 }
 
-fn tell(
+fn print(
     repository: &Repository,
     context: &mut Context,
     args: &Args,
@@ -160,9 +160,9 @@ fn tell(
             context.remark(&format!("{prefix}{path} already exists, no checkout"));
         }
     }
-    tell_failures(context, &report.warnings, &report.failed);
+    print_failures(context, &report.warnings, &report.failed);
     for temporary in &report.temporaries {
-        tell_temporary(repository, context, args.null, options.stages, temporary)?;
+        print_temporary(repository, context, args.null, options.stages, temporary)?;
     }
     let code = code_of_failures(&report.failed);
     Ok(match report.is_incomplete() && code == ExitCode::SUCCESS {
@@ -171,12 +171,12 @@ fn tell(
     })
 }
 
-fn tell_temporary(
+fn print_temporary(
     repository: &Repository,
     context: &mut Context,
     null: bool,
     stages: Stages,
-    temporary: &Temporary,
+    temporary: &TemporaryEntry,
 ) -> Result<(), CliError> {
     let shown = |at: usize| {
         temporary.files[at]

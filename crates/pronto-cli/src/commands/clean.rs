@@ -5,7 +5,7 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BString, ByteSlice};
-use pronto::clean::{Event, Options, Place, What};
+use pronto::clean::{CleanPath, CleanSelection, Event, Options};
 use pronto::{Repository, Watch};
 
 use crate::paths::{pathspec_error, relative};
@@ -73,7 +73,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let said = pronto::clean::clean(&repository, &options, &Watch::from(&interrupt))
         .map_err(CliError::of)?;
     context.report();
-    tell_all(&repository, context, args, &said)
+    print_all(&repository, context, args, &said)
 }
 
 /// Converts the arguments into options of the library.
@@ -89,9 +89,9 @@ fn understand(args: &Args, repository: &Repository) -> Result<Options, CliError>
     }
     let mut options = Options::default();
     options.what = match (args.all, args.ignored) {
-        (true, _) => What::All,
-        (_, true) => What::Ignored,
-        _ => What::Untracked,
+        (true, _) => CleanSelection::All,
+        (_, true) => CleanSelection::Ignored,
+        _ => CleanSelection::Untracked,
     };
     options.directories = args.directories || !args.paths.is_empty();
     options.repositories = args.force > 1;
@@ -108,7 +108,7 @@ fn understand(args: &Args, repository: &Repository) -> Result<Options, CliError>
 }
 
 /// Prints the removed and skipped paths, relative to the current directory.
-fn tell_all(
+fn print_all(
     repository: &Repository,
     context: &mut Context,
     args: &Args,
@@ -116,7 +116,7 @@ fn tell_all(
 ) -> Result<ExitCode, CliError> {
     let prefix = repository.prefix_or_empty();
     let all = repository.config().bool_or("core.quotepath", true)?;
-    let shown = |place: &Place| {
+    let shown = |place: &CleanPath| {
         // Paths below a directory are relative to the same directory as the path of the directory
         // itself.
         let (root, below) = place.path.split_at(place.root);
@@ -137,14 +137,14 @@ fn tell_all(
                 failed = true;
             }
             _ if args.quiet => {}
-            Event::Removed(path) => tell(
+            Event::Removed(path) => print(
                 context,
                 verbs(args, "Would remove", "Removing"),
                 &shown(path),
             )?,
             Event::Repository(path) => {
                 let verb = verbs(args, "Would skip repository", "Skipping repository");
-                tell(context, verb, &shown(path))?;
+                print(context, verb, &shown(path))?;
             }
             Event::Here => {
                 let verb = verbs(args, "Would refuse to remove", "Refusing to remove");
@@ -166,7 +166,7 @@ fn verbs(args: &Args, would: &'static str, does: &'static str) -> &'static str {
     }
 }
 
-fn tell(context: &mut Context, verb: &str, path: &BString) -> Result<(), CliError> {
+fn print(context: &mut Context, verb: &str, path: &BString) -> Result<(), CliError> {
     let out = &mut context.out;
     write!(out, "{verb} ")?;
     out.write_all(path)?;

@@ -6,10 +6,10 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use bstr::{BString, ByteSlice};
-use pronto::clone::{self, Options, Outcome, Warning};
+use pronto::clone::{self, CloneWarning, Options, Outcome};
 use pronto::path;
 use pronto::remote::connection::Settings;
-use pronto::remote::{Deepen, Family, filter_spec};
+use pronto::remote::{AddressFamily, Deepen, filter_spec};
 use pronto::revision::approximate_date;
 use pronto::{Environment, ErrorKind, Watch};
 
@@ -355,9 +355,9 @@ fn options(args: &Args, context: &Context) -> Result<Options, CliError> {
         .as_ref()
         .map(|program| bytes(program).into());
     settings.family = match (args.ipv4, args.ipv6) {
-        (true, _) => Family::V4,
-        (_, true) => Family::V6,
-        _ => Family::Any,
+        (true, _) => AddressFamily::V4,
+        (_, true) => AddressFamily::V6,
+        _ => AddressFamily::Any,
     };
     options.settings = settings;
     options.server_options = args
@@ -388,7 +388,7 @@ fn deepen(args: &Args) -> Result<Deepen, CliError> {
 }
 
 fn report(args: &Args, outcome: &Outcome, context: &mut Context) {
-    let is_last = |warning: &&Warning| matches!(warning, Warning::NotACommit { .. });
+    let is_last = |warning: &&CloneWarning| matches!(warning, CloneWarning::NotACommit { .. });
     for warning in outcome.warnings.iter().filter(|warning| !is_last(warning)) {
         context.warn(&warning.to_string());
     }

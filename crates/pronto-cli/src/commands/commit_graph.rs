@@ -5,7 +5,9 @@ use std::io::BufRead as _;
 use std::path::PathBuf;
 
 use bstr::{BString, ByteSlice};
-use pronto::commit_graph::{self, Fault, Source, Split, VerifyOptions, WriteOptions};
+use pronto::commit_graph::{
+    self, CommitSource, GraphFault, GraphWriteOptions, SplitStrategy, VerifyOptions,
+};
 use pronto::{ErrorKind, Repository, Watch};
 
 use crate::{CliError, Context, ExitCode};
@@ -84,12 +86,12 @@ impl Args {
             || texts.iter().any(|text| text.is_some())
     }
 
-    fn options(&self, repository: &Repository) -> Result<WriteOptions, CliError> {
+    fn options(&self, repository: &Repository) -> Result<GraphWriteOptions, CliError> {
         let split = match self.split.as_deref() {
             None => None,
-            Some("") => Some(Split::Merge),
-            Some("no-merge") => Some(Split::NoMerge),
-            Some("replace") => Some(Split::Replace),
+            Some("") => Some(SplitStrategy::Merge),
+            Some("no-merge") => Some(SplitStrategy::NoMerge),
+            Some("replace") => Some(SplitStrategy::Replace),
             Some(other) => {
                 let message = format!("unrecognized --split argument, {other}");
                 return Err(CliError::fatal(message));
@@ -104,8 +106,8 @@ impl Args {
         let configured = config.i64("commitgraph.maxnewfilters")?;
         let limit = number(self.max_new_filters.as_deref())?.or(configured);
         let size_multiple = number(self.size_multiple.as_deref())?;
-        let defaults = WriteOptions::default();
-        let mut options = WriteOptions::default();
+        let defaults = GraphWriteOptions::default();
+        let mut options = GraphWriteOptions::default();
         options.object_dir = self.object_dir.clone();
         options.source = self.source()?;
         options.append = self.append;
@@ -125,20 +127,20 @@ impl Args {
         Ok(options)
     }
 
-    fn source(&self) -> Result<Source, CliError> {
+    fn source(&self) -> Result<CommitSource, CliError> {
         let ways = [self.reachable, self.stdin_packs, self.stdin_commits];
         if ways.into_iter().filter(|way| *way).count() > 1 {
             let message = "use at most one of --reachable, --stdin-commits, or --stdin-packs";
             return Err(CliError::fatal(message));
         }
         if self.reachable {
-            return Ok(Source::Reachable);
+            return Ok(CommitSource::Reachable);
         }
         if self.stdin_packs {
-            return Ok(Source::Packs(lines()?));
+            return Ok(CommitSource::Packs(lines()?));
         }
         if !self.stdin_commits {
-            return Ok(Source::Packed);
+            return Ok(CommitSource::Packed);
         }
         let mut ids = Vec::new();
         for line in lines()? {
@@ -148,7 +150,7 @@ impl Args {
             let message = || CliError::error(format!("unexpected non-hex object ID: {line}"));
             ids.push(id.map_err(|_| message())?);
         }
-        Ok(Source::Commits(ids))
+        Ok(CommitSource::Commits(ids))
     }
 }
 
@@ -208,7 +210,7 @@ fn verify(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
         &Watch::from(&interrupt).with_progress(&*progress),
         &mut |fault| {
             wrong.push(match fault {
-                Fault::Unreadable(_) => format!("error: {fault}"),
+                GraphFault::Unreadable(_) => format!("error: {fault}"),
                 _ => fault.to_string(),
             });
         },

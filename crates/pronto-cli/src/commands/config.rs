@@ -31,13 +31,13 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let request = arguments::parse(&args.arguments)?;
     if matches!(
         request.action,
-        arguments::Action::Get | arguments::Action::GetAll
+        arguments::ConfigAction::Get | arguments::ConfigAction::GetAll
     ) {
         // Git refuses a malformed key before it reads the configuration.
         pronto::config::canonical(BStr::new(&request.values[0]))
             .map_err(|error| CliError::error(error.message()))?;
     }
-    let source = source::Source::find(&request, context)?;
+    let source = source::ConfigSource::find(&request, context)?;
     if request.action.writes() {
         write::run(&request, &source, context)
     } else {

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use gix_object::Kind as ObjectKind;
 use pronto::diff::Against;
-use pronto::refs::Head;
+use pronto::refs::HeadValue;
 use pronto::{Repository, Watch};
 use pronto_hash::ObjectId;
 
@@ -63,7 +63,7 @@ fn tree(args: &Args, revision: &Revision, repository: &Repository) -> Result<Obj
     let mut id = revision.id;
     if args.merge_base {
         let head = match repository.head()? {
-            Head::Branch { id, .. } | Head::Detached { id } => id,
+            HeadValue::Branch { id, .. } | HeadValue::Detached { id } => id,
             _ => return Err(CliError::misuse("there is no HEAD")),
         };
         let commit = repository.peel_to(id, ObjectKind::Commit)?;

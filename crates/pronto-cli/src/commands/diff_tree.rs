@@ -4,11 +4,11 @@ use std::ffi::OsString;
 use std::io::{BufRead, Write};
 
 use gix_object::Kind as ObjectKind;
-use pronto::diff::{Depth, Options};
+use pronto::diff::{Options, TreeDiffDepth};
 use pronto::{Repository, Watch};
 use pronto_hash::ObjectId;
 
-use crate::commands::shared::diffing::{DiffArgs, Printer, Revision, revisions_and_paths};
+use crate::commands::shared::diffing::{DiffArgs, DiffPrinter, Revision, revisions_and_paths};
 use crate::{CliError, Context, ExitCode};
 
 /// Arguments of `diff-tree`.
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let repository = context.repository()?;
     let (revisions, paths) = revisions_and_paths(&args.operands, &repository, context)?;
     let options = args.diff.options(&repository, paths)?;
-    let mut session = Session {
+    let mut session = DiffTreeSession {
         args,
         printer: args.diff.printer(&repository, &options)?,
         repository: &repository,
@@ -71,15 +71,15 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     Ok(session.printer.code())
 }
 
-struct Session<'a> {
+struct DiffTreeSession<'a> {
     args: &'a Args,
     repository: &'a Repository,
     options: Options,
-    printer: Printer<'a>,
+    printer: DiffPrinter<'a>,
     context: &'a mut Context,
 }
 
-impl Session<'_> {
+impl DiffTreeSession<'_> {
     fn commit_of(&mut self, revision: &Revision) -> Result<Option<ObjectId>, CliError> {
         let id = revision.id;
         if let Some(commit) = self.repository.peel_to(id, ObjectKind::Commit)? {
@@ -129,7 +129,7 @@ impl Session<'_> {
         new: Option<ObjectId>,
         header: Option<ObjectId>,
     ) -> Result<(), CliError> {
-        let depth = Depth {
+        let depth = TreeDiffDepth {
             recursive: self.args.recursive || self.args.show_trees,
             show_trees: self.args.show_trees,
         };

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use pronto::config::value;
 use pronto::fetch::{self, Options, Outcome};
 use pronto::remote::connection::Settings;
-use pronto::remote::{Family, Refspec, Remote, Tags, filter_spec};
+use pronto::remote::{AddressFamily, Refspec, Remote, Tags, filter_spec};
 use pronto::{ErrorKind, Repository, Watch};
 
 use crate::commands::shared::bad_pack;
@@ -171,7 +171,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let repository = context.repository()?;
     check_output(args, &repository)?;
-    let modules = submodules::Modules::choose(args, &repository)?;
+    let modules = submodules::SubmoduleTreatment::choose(args, &repository)?;
     let fetch_all = args.all.unwrap_or(false)
         || (args.all.is_none()
             && args.repository.is_none()
@@ -478,9 +478,9 @@ fn options(args: &Args, context: &Context, repository: &Repository) -> Result<Op
         .as_ref()
         .map(|program| program.as_bytes().into());
     settings.family = match (args.ipv4, args.ipv6) {
-        (true, _) => Family::V4,
-        (_, true) => Family::V6,
-        _ => Family::Any,
+        (true, _) => AddressFamily::V4,
+        (_, true) => AddressFamily::V6,
+        _ => AddressFamily::Any,
     };
     options.settings = settings;
     let values = args.server_option.iter();
@@ -488,9 +488,9 @@ fn options(args: &Args, context: &Context, repository: &Repository) -> Result<Op
     options.show_progress = context.shows_progress(args.progress, args.quiet);
     options.show_unpacking = options.show_progress && io::stderr().is_terminal();
     options.keep = args.keep;
-    options.tell_unchanged = args.verbose > 0 && !args.quiet;
+    options.report_unchanged = args.verbose > 0 && !args.quiet;
     if args.quiet {
-        options.tell_unchanged = false;
+        options.report_unchanged = false;
     }
     options.action = match repository.environment().bytes("GIT_REFLOG_ACTION") {
         Some(action) => action.into(),

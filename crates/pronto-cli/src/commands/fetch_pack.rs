@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use bstr::{BStr, BString, ByteSlice};
-use pronto::fetch::{self, Options, Packed, Rules, Selection, Sought};
+use pronto::fetch::{self, FetchRules, FetchSelection, FetchedPack, Options, Sought};
 use pronto::remote::connection::Settings;
 use pronto::remote::{Deepen, Remote, Tags, checks_objects, combined_filter, filter_spec};
 use pronto::{ObjectId, Repository, Watch};
@@ -124,7 +124,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let mut options = options(args)?;
     // Calls for git are handed over before anything is read.
     fetch::check(&repository, &remote, &options).map_err(CliError::of)?;
-    let mut selection = Selection::default();
+    let mut selection = FetchSelection::default();
     selection.all = args.all;
     selection.sought = sought(args, names)?;
     let rules = rules(args, locks, &selection, &repository);
@@ -165,8 +165,13 @@ impl Locks {
 }
 
 /// Returns the rules for the received pack.
-fn rules(args: &Args, locks: Locks, selection: &Selection, repository: &Repository) -> Rules {
-    let mut rules = Rules::default();
+fn rules(
+    args: &Args,
+    locks: Locks,
+    selection: &FetchSelection,
+    repository: &Repository,
+) -> FetchRules {
+    let mut rules = FetchRules::default();
     rules.lock_kept = locks.lock_kept;
     rules.checks_links = args.check_self_contained_and_connected;
     rules.is_verbose = args.verbose;
@@ -188,7 +193,7 @@ fn rules(args: &Args, locks: Locks, selection: &Selection, repository: &Reposito
 fn report_packs(
     args: &Args,
     locks: Locks,
-    packed: &Packed,
+    packed: &FetchedPack,
     repository: &Repository,
     context: &mut Context,
 ) -> Result<(), CliError> {
@@ -197,7 +202,7 @@ fn report_packs(
     for pack in &packed.packs {
         let word = if pack.is_locked { "keep" } else { "pack" };
         if locks.is_printed && pack.is_locked {
-            let directory = repository.spoken(&repository.objects_dir());
+            let directory = repository.display_path(&repository.objects_dir());
             let directory = match directory == Path::new("objects") {
                 true => Path::new(".").join(directory),
                 false => directory,
@@ -215,7 +220,7 @@ fn report_packs(
 }
 
 /// Prints the fetched refs, and reports refs that the server lacks and objects that it refuses.
-fn report(packed: &Packed, context: &mut Context) -> Result<ExitCode, CliError> {
+fn report(packed: &FetchedPack, context: &mut Context) -> Result<ExitCode, CliError> {
     for name in &packed.refused {
         let what = "Server does not allow request for unadvertised object";
         context.report_error(&format!("{what} {name}"));
@@ -239,10 +244,10 @@ fn fetch(
     args: &Args,
     repository: &Repository,
     remote: &Remote,
-    selection: &Selection,
+    selection: &FetchSelection,
     options: &Options,
     context: &mut Context,
-) -> Result<Packed, CliError> {
+) -> Result<FetchedPack, CliError> {
     // As in Git, progress is shown in files and pipes, too.
     let progress = context.progress(Some(options.show_unpacking), false);
     let watch = Watch::from(&context.interrupt).with_progress(&*progress);

@@ -27,7 +27,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
-    let call = Call::read(&args.words)?;
+    let call = ParsedCall::read(&args.words)?;
     let places = call.places(context)?;
     let mut code = ExitCode::SUCCESS;
     for place in places {
@@ -55,13 +55,13 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
 }
 
 /// A parsed call.
-struct Call {
+struct ParsedCall {
     key: String,
     keeps_going: bool,
     command: Vec<OsString>,
 }
 
-impl Call {
+impl ParsedCall {
     /// Parses the arguments. Git runs calls in any other form.
     fn read(words: &[OsString]) -> Result<Self, CliError> {
         let unsupported = || CliError::unsupported("this way of calling for-each-repo");
@@ -84,7 +84,7 @@ impl Call {
         }
         let key = key.and_then(|key| config::canonical(key.as_bstr()).ok());
         let key = key.and_then(|key| String::from_utf8(key.into()).ok());
-        Ok(Call {
+        Ok(ParsedCall {
             key: key.ok_or_else(unsupported)?,
             keeps_going,
             command: words[at..].to_vec(),

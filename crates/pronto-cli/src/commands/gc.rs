@@ -5,12 +5,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 use bstr::BStr;
-use pronto::commit_graph::{self, Source, WriteOptions};
+use pronto::commit_graph::{self, CommitSource, GraphWriteOptions};
 use pronto::config::value::parse_u64;
 use pronto::maintenance::{GcOptions, Repacking, Settings};
 use pronto::{ErrorKind, NoticeQueue, Repository, Severity, Watch};
 
-use crate::maintenance::{Background, Ending, Subprocesses, in_background, own_program};
+use crate::maintenance::{Background, BackgroundResult, Subprocesses, in_background, own_program};
 use crate::{CliError, Context, ExitCode};
 
 /// Arguments of `gc`.
@@ -83,7 +83,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let Some(repacking) = planned.map_err(CliError::of)? else {
         return Ok(ExitCode::SUCCESS);
     };
-    let work = Work {
+    let work = GarbageCollection {
         repository: &repository,
         settings: &settings,
         options: &options,
@@ -92,7 +92,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     };
     if is_background {
         return in_background(&repository, context, |context| {
-            work.run(true, context).map(|_| Ending::Counts)
+            work.run(true, context).map(|_| BackgroundResult::Counts)
         });
     }
     let detaches = args.detach.unwrap_or(args.auto && settings.detach);
@@ -147,7 +147,7 @@ impl Args {
 }
 
 /// A garbage collection to be run.
-struct Work<'a> {
+struct GarbageCollection<'a> {
     repository: &'a Repository,
     settings: &'a Settings,
     options: &'a GcOptions,
@@ -155,7 +155,7 @@ struct Work<'a> {
     force: bool,
 }
 
-impl Work<'_> {
+impl GarbageCollection<'_> {
     fn foreground(&self, context: &mut Context) -> Result<(), CliError> {
         let mut runner = Subprocesses {
             context,
@@ -178,7 +178,7 @@ impl Work<'_> {
             pronto::maintenance::gc_log(repository, self.settings.log_expires_before)?
         {
             let path = repository.git_path("gc.log");
-            let path = repository.spoken(&path);
+            let path = repository.display_path(&path);
             context.warn(&format!(
                 "The last gc run reported the following. Please correct the root cause\n\
                  and remove {}\n\
@@ -254,8 +254,8 @@ impl Work<'_> {
         let shown = !self.options.quiet && !is_background;
         let progress = context.progress(Some(shown), false);
         let interrupt = context.interrupt.clone();
-        let mut write = WriteOptions::default();
-        write.source = Source::Reachable;
+        let mut write = GraphWriteOptions::default();
+        write.source = CommitSource::Reachable;
         let written = commit_graph::write(
             &repository,
             &write,

@@ -5,7 +5,7 @@ use clap::{Arg, Command as Definition};
 
 /// Options of one command under one heading, by their long names or their letters. Options that are
 /// in no group of the command are listed under `Options`.
-struct Group {
+struct OptionGroup {
     command: &'static str,
     heading: &'static str,
     options: &'static [&'static str],
@@ -15,8 +15,8 @@ const fn group(
     command: &'static str,
     heading: &'static str,
     options: &'static [&'static str],
-) -> Group {
-    Group {
+) -> OptionGroup {
+    OptionGroup {
         command,
         heading,
         options,
@@ -50,7 +50,7 @@ const OUTPUT: &[&str] = &[
 const DETECTION: &[&str] = &["find-renames", "find-copies", "no-renames", "l"];
 const SELECTION: &[&str] = &["diff-filter", "relative", "ignore-submodules", "R"];
 
-const GROUPS: &[Group] = &[
+const GROUPS: &[OptionGroup] = &[
     group(
         "checkout",
         "Branches",
@@ -294,7 +294,7 @@ const GROUPS: &[Group] = &[
 /// Returns `definition` with its options under the headings of their groups.
 pub(super) fn apply(definition: Definition) -> Definition {
     let name = definition.get_name().to_owned();
-    let groups: Vec<&Group> = GROUPS
+    let groups: Vec<&OptionGroup> = GROUPS
         .iter()
         .filter(|group| group.command == name)
         .collect();

@@ -71,7 +71,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         }
     };
     let as_path = args.path.as_ref().map(|path| placed(path.as_bytes()));
-    let mut maker = Maker {
+    let mut maker = ObjectMaker {
         hasher: pronto::hash_object::content_hasher(&repository, kind, args.write)?,
         kind,
         hash: repository.object_hash(),
@@ -86,14 +86,14 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         let path = as_path.as_ref().map(|path| path.as_bstr());
         maker.check(&content)?;
         let id = maker.hasher.content(&content, maker.path(path))?;
-        tell(&id, context)?;
+        print(&id, context)?;
     }
     let stood = repository.environment().current_dir().to_owned();
     for file in &args.file {
         let name = placed(file.as_bytes());
         let path = as_path.as_ref().unwrap_or(&name);
         let id = maker.file(&stood.join(file), name.as_bstr(), path.as_bstr())?;
-        tell(&id, context)?;
+        print(&id, context)?;
     }
     if args.stdin_paths {
         let top = work_tree.unwrap_or(stood);
@@ -104,7 +104,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
                 line.as_bstr(),
                 line.as_bstr(),
             )?;
-            tell(&id, context)?;
+            print(&id, context)?;
             context.out.flush()?;
         }
     }
@@ -134,7 +134,7 @@ fn check(args: &Args) -> Result<(), CliError> {
     }
 }
 
-fn tell(id: &ObjectId, context: &mut Context) -> Result<(), CliError> {
+fn print(id: &ObjectId, context: &mut Context) -> Result<(), CliError> {
     context.report();
     writeln!(context.out, "{}", pronto_hash::hex(id))?;
     Ok(())
@@ -151,7 +151,7 @@ fn failed(write: bool, name: &str) -> CliError {
     })
 }
 
-struct Maker<'a> {
+struct ObjectMaker<'a> {
     hasher: ContentHasher<'a>,
     kind: ObjectKind,
     hash: Kind,
@@ -159,7 +159,7 @@ struct Maker<'a> {
     write: bool,
 }
 
-impl Maker<'_> {
+impl ObjectMaker<'_> {
     fn path<'p>(&self, path: Option<&'p BStr>) -> Option<&'p BStr> {
         path.filter(|path| self.filters && is_inside(path))
     }
@@ -265,14 +265,14 @@ fn without_repository(
     if args.stdin {
         let read = std::io::stdin().read_to_end(&mut content);
         read.map_err(|_| failed(false, "standard input"))?;
-        tell(&hash(&content, "standard input")?, context)?;
+        print(&hash(&content, "standard input")?, context)?;
     }
     let mut of_file = |name: &BStr, context: &mut Context| {
         content.clear();
         let mut file = open(pronto::path::borrow(name), name)?;
         let read = file.read_to_end(&mut content);
         read.map_err(|_| failed(false, &name.to_string()))?;
-        tell(&hash(&content, &name.to_string())?, context)
+        print(&hash(&content, &name.to_string())?, context)
     };
     for name in &args.file {
         of_file(name.as_bytes().as_bstr(), context)?;

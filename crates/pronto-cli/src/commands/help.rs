@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use clap::Command as Definition;
 
-use crate::commands::{self, COMMANDS, Command};
+use crate::commands::{self, COMMANDS, NativeCommand};
 use crate::{CliError, Context, ExitCode, fallback};
 
 /// Arguments of `help`.
@@ -74,7 +74,7 @@ fn list(all: bool, context: &mut Context) -> Result<ExitCode, CliError> {
 }
 
 /// Shows the manual page if it is installed, and its source text otherwise.
-fn manual(command: &Command, context: &mut Context) -> Result<ExitCode, CliError> {
+fn manual(command: &NativeCommand, context: &mut Context) -> Result<ExitCode, CliError> {
     let page = format!("pronto-{}", command.name);
     let is_installed = pronto_io::child::command("man")
         .args(["-w", &page])

@@ -10,8 +10,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use bstr::ByteSlice;
-use pronto::fsck::{Inspector, Levels, Scope};
-use pronto::remote::{Both, Links, keep_linked_objects};
+use pronto::fsck::{FsckInspector, InspectionScope, Levels};
+use pronto::remote::{Both, PackLinks, keep_linked_objects};
 use pronto::repository::hash_named;
 use pronto::{Repository, config, packs};
 use pronto_hash::{Kind, ObjectId};
@@ -20,9 +20,9 @@ use pronto_pack::indexer::{self, INDEXING, Inspect, Options, Outcome, RECEIVING}
 
 use crate::commands::shared::bad_pack;
 use crate::{CliError, Context, ExitCode};
-pub(super) use input::Input;
-pub(super) use input::Watch;
-pub(super) use verify::{Listing, Verification};
+pub(super) use input::IndexWatch;
+pub(super) use input::PackInput;
+pub(super) use verify::{Verification, VerifyListing};
 
 /// Arguments of `index-pack`.
 #[derive(clap::Args, Debug)]
@@ -104,11 +104,11 @@ impl Args {
         self.verify || self.verify_stat || self.verify_stat_only
     }
 
-    fn listing(&self) -> Listing {
+    fn listing(&self) -> VerifyListing {
         match (self.verify_stat_only, self.verify_stat) {
-            (true, _) => Listing::Counts,
-            (_, true) => Listing::Entries,
-            _ => Listing::Nothing,
+            (true, _) => VerifyListing::Counts,
+            (_, true) => VerifyListing::Entries,
+            _ => VerifyListing::Nothing,
         }
     }
 }
@@ -134,7 +134,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     {
         with_other_end(index, "idx", "rev")?;
     }
-    let watch = Watch::asked_for(args);
+    let watch = IndexWatch::asked_for(args);
     let levels = levels(args)?;
     let shallow = match repository.as_deref() {
         Some(repository) => pronto::remote::shallow::read(repository)?,
@@ -160,7 +160,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         return found(args, inspector.as_ref(), context);
     }
     let links = collector(args, options.kind, &shallow);
-    let job = Job {
+    let job = IndexJob {
         args,
         inspector: inspector.as_ref(),
         links: links.as_ref(),
@@ -194,16 +194,20 @@ fn pack_to_index<'a>(args: &'a Args, given: &[OsString]) -> Result<Option<&'a Pa
 }
 
 /// Returns the collector of links that a promisor pack needs (`--promisor`).
-fn collector<'a>(args: &Args, kind: Kind, shallow: &'a BTreeSet<ObjectId>) -> Option<Links<'a>> {
+fn collector<'a>(
+    args: &Args,
+    kind: Kind,
+    shallow: &'a BTreeSet<ObjectId>,
+) -> Option<PackLinks<'a>> {
     let promisor = args.promisor.as_ref();
-    promisor.map(|_| Links::new(kind, shallow))
+    promisor.map(|_| PackLinks::new(kind, shallow))
 }
 
 /// Writes a promisor pack with the local objects that the received promisor objects link to.
 /// Otherwise Git would treat these objects as available from the promisor remote.
 fn keep_linked(
     repository: Option<&Repository>,
-    links: Option<Links<'_>>,
+    links: Option<PackLinks<'_>>,
     context: &Context,
 ) -> Result<(), CliError> {
     let (Some(repository), Some(links)) = (repository, links) else {
@@ -243,18 +247,18 @@ fn refuse_nonsense(args: &Args, in_repository: bool) -> Result<(), CliError> {
 }
 
 /// A pack to index, and the paths of the files to write.
-struct Job<'a> {
+struct IndexJob<'a> {
     args: &'a Args,
-    inspector: Option<&'a Inspector<'a>>,
+    inspector: Option<&'a FsckInspector<'a>>,
     /// The collector of links from objects of a promisor pack.
-    links: Option<&'a Links<'a>>,
+    links: Option<&'a PackLinks<'a>>,
     repository: Option<&'a Repository>,
     pack: Option<&'a Path>,
     index: Option<&'a Path>,
-    watch: &'a Watch,
+    watch: &'a IndexWatch,
 }
 
-impl Job<'_> {
+impl IndexJob<'_> {
     fn index(&self, options: &Options, context: &mut Context) -> Result<Outcome, CliError> {
         if let Some(repository) = self.repository.filter(|_| self.args.stdin) {
             repository.objects()?.begin_writing()?;
@@ -273,7 +277,7 @@ impl Job<'_> {
                         indexer::index_file(pack, index, options, watched)
                     }
                     (_, _, Some(repository)) => {
-                        let mut input = Input::new(self.args.pack_header.as_deref())?;
+                        let mut input = PackInput::new(self.args.pack_header.as_deref())?;
                         let mut options = options.clone();
                         options.must_end = input.is_file();
                         let directory = repository.objects_dir().join("pack");
@@ -281,7 +285,7 @@ impl Job<'_> {
                             input::make_directory(&directory)?;
                         }
                         let ready = input.readiness()?;
-                        let watched = indexer::Context {
+                        let watched = indexer::IndexContext {
                             ready: Some(&ready),
                             ..*watched
                         };
@@ -291,7 +295,7 @@ impl Job<'_> {
                 }
             });
         if let Some(inspector) = self.inspector {
-            bad_pack::tell(inspector, context);
+            bad_pack::print(inspector, context);
         }
         outcome.map_err(|error| bad_pack::report(error, options.max_input_size_bytes, context))
     }
@@ -310,7 +314,7 @@ impl Job<'_> {
 fn finish(
     args: &Args,
     outcome: &Outcome,
-    inspector: Option<&Inspector<'_>>,
+    inspector: Option<&FsckInspector<'_>>,
     context: &mut Context,
 ) -> Result<ExitCode, CliError> {
     let checksum = outcome.checksum;
@@ -328,7 +332,7 @@ fn finish(
 /// Prints the findings that the caller handles.
 fn found(
     args: &Args,
-    inspector: Option<&Inspector<'_>>,
+    inspector: Option<&FsckInspector<'_>>,
     context: &mut Context,
 ) -> Result<ExitCode, CliError> {
     let Some(inspector) = inspector else {
@@ -359,8 +363,8 @@ fn inspector<'a>(
     levels: &'a Levels,
     repository: Option<&'a Repository>,
     shallow: &'a BTreeSet<ObjectId>,
-) -> Result<Option<Inspector<'a>>, CliError> {
-    let scope = Scope {
+) -> Result<Option<FsckInspector<'a>>, CliError> {
+    let scope = InspectionScope {
         objects: args.strict.is_some() || args.fsck_objects.is_some(),
         links: args.checks_links(),
         shallow: Some(shallow),
@@ -369,7 +373,7 @@ fn inspector<'a>(
         leave_modules: true,
     };
     let wanted = scope.objects || scope.links;
-    Ok(wanted.then(|| Inspector::new(options.kind, levels, scope)))
+    Ok(wanted.then(|| FsckInspector::new(options.kind, levels, scope)))
 }
 
 fn options(
@@ -458,8 +462,8 @@ fn index_version(text: &str, options: &mut Options) -> Result<(), CliError> {
         None => (text, None),
     };
     options.index_version = match version.parse() {
-        Ok(2) => pronto_pack::idx::Version::Two,
-        Ok(0 | 1) => pronto_pack::idx::Version::One,
+        Ok(2) => pronto_pack::idx::PackIndexVersion::Two,
+        Ok(0 | 1) => pronto_pack::idx::PackIndexVersion::One,
         _ => return Err(bad()),
     };
     if let Some(limit) = limit {

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use bstr::{BStr, ByteSlice};
-use pronto::init::{Options, Outcome, Template, shared};
+use pronto::init::{Options, Outcome, TemplateSource, shared};
 use pronto::repository::{RefStorage, hash_named};
 use pronto::{Environment, Repository, path};
 use pronto_hash::Kind;
@@ -109,7 +109,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         let config = outcome.repository.config();
         context.advise(config, "defaultBranchName", &advice);
     }
-    tell(&outcome, context)?;
+    print(&outcome, context)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -130,7 +130,7 @@ fn check_existing(
 }
 
 /// Prints which repository was created or reinitialized.
-fn tell(outcome: &Outcome, context: &mut Context) -> Result<(), CliError> {
+fn print(outcome: &Outcome, context: &mut Context) -> Result<(), CliError> {
     let what = match (outcome.existed, outcome.is_shared) {
         (true, true) => "Reinitialized existing shared Git repository in ",
         (true, false) => "Reinitialized existing Git repository in ",
@@ -183,9 +183,9 @@ fn options(args: &Args, environment: &Environment) -> Result<Options, CliError> 
     let mut options = Options::default();
     options.work_tree = None;
     options.template = match &args.template {
-        None => Template::Configured,
-        Some(path) if path.is_empty() => Template::None,
-        Some(path) => Template::Directory(environment.absolute(path)),
+        None => TemplateSource::Configured,
+        Some(path) if path.is_empty() => TemplateSource::None,
+        Some(path) => TemplateSource::Directory(environment.absolute(path)),
     };
     options.object_hash = None;
     options.ref_storage = None;

@@ -6,11 +6,11 @@ mod listing;
 use crate::paths::pathspec_error;
 use crate::{CliError, Context, ExitCode};
 use bstr::{BString, ByteSlice};
-use format::Format;
+use format::ListFormat;
 use gix_object::Kind as ObjectKind;
-use listing::{Listing, Wanted};
-use pronto::revision::Want;
-use pronto::status::{Patterns, Search};
+use listing::{FileLister, ListedEntries};
+use pronto::revision::ExpectedType;
+use pronto::status::{Patterns, UntrackedSearch};
 use pronto::{Repository, Watch};
 use pronto_hash::ObjectId;
 use pronto_index::Index;
@@ -118,8 +118,8 @@ fn index(args: &Args, repository: &Repository, context: &mut Context) -> Result<
     for signature in index.ignored_extensions() {
         context.remark(&format!("ignoring {} extension", signature.escape_ascii()));
     }
-    let tells = args.tags || args.valid_bit || args.fsmonitor_bit;
-    if tells || args.deleted || args.modified {
+    let shows_tags = args.tags || args.valid_bit || args.fsmonitor_bit;
+    if shows_tags || args.deleted || args.modified {
         return Ok(repository.with_present_files(index)?);
     }
     Ok(index)
@@ -138,7 +138,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let index = index(args, &repository, context)?;
     let pathspec = pathspec(args, &repository)?;
     let excludes = Excludes::read(args, &repository)?;
-    let wanted = Wanted::of(args);
+    let wanted = ListedEntries::of(args);
     let interrupt = context.interrupt.clone();
     let watch = Watch::from(&interrupt);
     let older = match &args.with_tree {
@@ -150,9 +150,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         )?,
         None => Vec::new(),
     };
-    let mut listing = Listing::new(&repository, &index, args, format, &pathspec)?;
+    let mut listing = FileLister::new(&repository, &index, args, format, &pathspec)?;
     let find = |directories| {
-        let search = Search {
+        let search = UntrackedSearch {
             patterns: &excludes.patterns,
             ignore_file: excludes.per_directory.clone(),
             pathspec: &pathspec,
@@ -207,14 +207,14 @@ fn report_unmatched(unmatched: &[BString], context: &mut Context) -> ExitCode {
 
 fn tree(name: &OsStr, repository: &Repository) -> Result<ObjectId, CliError> {
     let name = name.as_bytes().as_bstr();
-    let id = repository.try_resolve(name, Want::Treeish)?;
+    let id = repository.try_resolve(name, ExpectedType::Treeish)?;
     let id = id.ok_or_else(|| CliError::misuse(format!("tree-ish {name} not found")))?;
     let tree = repository.peel_to(id, ObjectKind::Tree)?;
     tree.ok_or_else(|| CliError::fatal(format!("bad tree-ish {name}")))
 }
 
 /// Refuses invalid combinations, in Git's words.
-fn check(args: &Args) -> Result<Option<Format>, CliError> {
+fn check(args: &Args) -> Result<Option<ListFormat>, CliError> {
     let shows_tags = args.tags || args.valid_bit || args.fsmonitor_bit;
     if args.format.is_some()
         && (args.stage
@@ -259,7 +259,7 @@ fn check(args: &Args) -> Result<Option<Format>, CliError> {
     }
     args.format
         .as_ref()
-        .map(|format| Format::parse(format.as_bytes()))
+        .map(|format| ListFormat::parse(format.as_bytes()))
         .transpose()
 }
 

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BStr, ByteSlice};
 use pronto::config::{self, Config};
-use pronto::ls_remote::{self, Options, SortKey};
+use pronto::ls_remote::{self, Options, RefSortKey};
 use pronto::remote::Remote;
 use pronto::remote::connection;
 use pronto::{Environment, ErrorKind, Repository, Watch};
@@ -60,13 +60,13 @@ pub(crate) struct Args {
 }
 
 /// The environment of a call: with a repository or outside of one.
-pub(super) struct Place {
+pub(super) struct CallContext {
     pub(super) repository: Option<std::sync::Arc<Repository>>,
     pub(super) environment: Environment,
     pub(super) config: Config,
 }
 
-impl Place {
+impl CallContext {
     pub(super) fn find(context: &mut Context) -> Result<Self, CliError> {
         let repository = context.repository_if_any()?;
         let (environment, config) = match &repository {
@@ -78,7 +78,7 @@ impl Place {
                 (environment, config)
             }
         };
-        Ok(Place {
+        Ok(CallContext {
             repository,
             environment,
             config,
@@ -100,7 +100,7 @@ impl Place {
 }
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
-    let place = Place::find(context)?;
+    let place = CallContext::find(context)?;
     let options = options(args);
     // The keys are checked before anything is read: git runs calls with unsupported keys.
     let keys = sort_keys(args)?;
@@ -169,10 +169,10 @@ fn options(args: &Args) -> Options {
 }
 
 /// Returns the sort order (`--sort`). A call with an unsupported key is handed to git.
-fn sort_keys(args: &Args) -> Result<Vec<SortKey>, CliError> {
+fn sort_keys(args: &Args) -> Result<Vec<RefSortKey>, CliError> {
     let keys = args.sort.iter().map(|key| {
         let text = BStr::new(key.as_bytes());
-        let parsed = SortKey::parse(text);
+        let parsed = RefSortKey::parse(text);
         parsed.ok_or_else(|| CliError::unsupported(format!("the sort key '{text}'")))
     });
     keys.collect()

@@ -7,14 +7,14 @@ use std::io::Write;
 
 use bstr::{BStr, BString, ByteSlice};
 use gix_object::Kind as ObjectKind;
-use pronto::revision::Want;
+use pronto::revision::ExpectedType;
 use pronto::{Repository, path, quote};
 use pronto_hash::{ObjectId, oid};
 use pronto_object::{TreeEntries, TreeEntry};
 use pronto_worktree::pathspec;
 
 use crate::{CliError, Context, ExitCode};
-use format::{Format, Piece};
+use format::{TreeFormat, TreeFormatPiece};
 
 /// The deepest nesting of trees.
 const MAX_DEPTH: usize = 2048;
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         repository.prefix_or_empty()
     };
     let wanted = wanted_paths(paths, prefix.as_bstr(), &repository)?;
-    let result = repository.try_resolve(name, Want::Anything);
+    let result = repository.try_resolve(name, ExpectedType::Anything);
     context.report();
     let id = match result {
         Ok(Some(id)) => id,
@@ -93,13 +93,13 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let tree = repository.peel_to(id, ObjectKind::Tree)?;
     let tree = tree.ok_or_else(|| CliError::fatal("not a tree object"))?;
     let format = match &args.format {
-        Some(given) => Format::parse(given.as_encoded_bytes().as_bstr())?,
-        None if args.long => Format::long(),
-        None if name_only => Format::name_only(),
-        None if args.object_only => Format::object_only(),
-        None => Format::ordinary(),
+        Some(given) => TreeFormat::parse(given.as_encoded_bytes().as_bstr())?,
+        None if args.long => TreeFormat::long(),
+        None if name_only => TreeFormat::name_only(),
+        None if args.object_only => TreeFormat::object_only(),
+        None => TreeFormat::ordinary(),
     };
-    let mut walk = Walk {
+    let mut walk = TreeLister {
         digits: digits(args, &repository)?,
         quote_all: repository.config().bool_or("core.quotepath", true)?,
         show_trees: args.show_trees || (args.only_trees && args.recursive),
@@ -176,11 +176,11 @@ fn wanted_paths(
     Ok(wanted)
 }
 
-struct Walk<'a> {
+struct TreeLister<'a> {
     args: &'a Args,
     repository: &'a Repository,
     wanted: Vec<BString>,
-    format: Format,
+    format: TreeFormat,
     digits: Option<usize>,
     quote_all: bool,
     show_trees: bool,
@@ -191,7 +191,7 @@ struct Walk<'a> {
 
 /// A tree on the path of the traversal. The stack of levels is on the heap, because trees can be
 /// nested more deeply than the stack of a thread permits.
-struct Level {
+struct OpenListing {
     content: Vec<u8>,
     /// The position of the next entry.
     at: usize,
@@ -208,7 +208,7 @@ fn kind_of(mode: u32) -> ObjectKind {
     }
 }
 
-impl Walk<'_> {
+impl TreeLister<'_> {
     fn run(&mut self, top: ObjectId) -> Result<(), CliError> {
         let mut base = BString::default();
         let mut levels = vec![self.level(&top, 0)?];
@@ -227,13 +227,13 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn level(&self, tree: &oid, outer_len: usize) -> Result<Level, CliError> {
+    fn level(&self, tree: &oid, outer_len: usize) -> Result<OpenListing, CliError> {
         let mut content = Vec::new();
         let found = self.repository.objects()?.find(tree, &mut content)?;
         if found != Some(ObjectKind::Tree) {
             return Err(CliError::fatal(format!("unable to read tree ({tree})")));
         }
-        Ok(Level {
+        Ok(OpenListing {
             content,
             at: 0,
             outer_len,
@@ -244,7 +244,7 @@ impl Walk<'_> {
     /// name to `base`.
     fn list(
         &mut self,
-        level: &mut Level,
+        level: &mut OpenListing,
         base: &mut BString,
     ) -> Result<Option<ObjectId>, CliError> {
         let length = base.len();
@@ -312,22 +312,22 @@ impl Walk<'_> {
         let mut line = Vec::new();
         for piece in &self.format.pieces {
             match piece {
-                Piece::Text(text) => line.extend_from_slice(text),
-                Piece::Mode => write!(line, "{:06o}", entry.mode)?,
-                Piece::Type => write!(line, "{kind}")?,
-                Piece::Name => match self.digits {
+                TreeFormatPiece::Text(text) => line.extend_from_slice(text),
+                TreeFormatPiece::Mode => write!(line, "{:06o}", entry.mode)?,
+                TreeFormatPiece::Type => write!(line, "{kind}")?,
+                TreeFormatPiece::Name => match self.digits {
                     Some(digits) => {
                         let short = self.repository.abbreviate_to(&entry.id, digits)?;
                         line.extend_from_slice(short.as_bytes());
                     }
                     None => write!(line, "{}", entry.id)?,
                 },
-                Piece::Size { padded } => {
+                TreeFormatPiece::Size { padded } => {
                     let size = self.size(entry, kind)?;
                     let width = if *padded { 7 } else { 0 };
                     write!(line, "{size:>width$}")?;
                 }
-                Piece::Path => {
+                TreeFormatPiece::Path => {
                     let name = relative(full, self.chop.as_bstr());
                     if self.args.null {
                         line.extend_from_slice(&name);

@@ -7,11 +7,12 @@ use std::path::PathBuf;
 
 use bstr::ByteSlice;
 use pronto::maintenance::{
-    Frequency, Occasion, Outcome, Registration, Run, Scheduler, Schedules, Settings, Task,
+    Frequency, MaintenanceList, MaintenanceTask, Occasion, Outcome, RunOptions, Scheduler,
+    Schedules, Settings,
 };
 use pronto::{ErrorKind, Repository};
 
-use crate::maintenance::{Background, Ending, Subprocesses, in_background};
+use crate::maintenance::{Background, BackgroundResult, Subprocesses, in_background};
 use crate::{CliError, Context, ExitCode};
 
 /// Arguments of `maintenance`.
@@ -124,17 +125,17 @@ impl Args {
         given.map(|(name, _)| name)
     }
 
-    fn registration(&self) -> Registration {
-        Registration {
+    fn registration(&self) -> MaintenanceList {
+        MaintenanceList {
             config_file: self.config_file.clone(),
         }
     }
 
     /// Returns the named tasks. git reports an invalid name.
-    fn tasks(&self) -> Result<Vec<Task>, CliError> {
-        let mut tasks: Vec<Task> = Vec::new();
+    fn tasks(&self) -> Result<Vec<MaintenanceTask>, CliError> {
+        let mut tasks: Vec<MaintenanceTask> = Vec::new();
         for name in &self.task {
-            let task = Task::named(name.as_bytes().as_bstr());
+            let task = MaintenanceTask::named(name.as_bytes().as_bstr());
             match task.filter(|task| !tasks.contains(task)) {
                 Some(task) => tasks.push(task),
                 None => return Err(CliError::unsupported("these tasks")),
@@ -169,7 +170,7 @@ fn run_tasks(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
         .map_err(CliError::of)?,
         false => named,
     };
-    let mut run = Run::new(tasks, Settings::of(&repository).map_err(CliError::of)?);
+    let mut run = RunOptions::new(tasks, Settings::of(&repository).map_err(CliError::of)?);
     run.auto = args.auto;
     run.quiet = args
         .quiet
@@ -180,9 +181,9 @@ fn run_tasks(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     if run.is_automatic {
         return in_background(&repository, context, |context| {
             Ok(match maintain(&repository, &run, context)? {
-                Outcome::Failed => Ending::Counts,
-                Outcome::Busy(_) => Ending::Idle,
-                _ => Ending::Passes,
+                Outcome::Failed => BackgroundResult::Counts,
+                Outcome::Busy(_) => BackgroundResult::Idle,
+                _ => BackgroundResult::Passes,
             })
         });
     }
@@ -190,7 +191,7 @@ fn run_tasks(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
         Outcome::Failed => ExitCode::FAILURE,
         Outcome::Busy(target) => {
             if !run.auto && !run.quiet {
-                let target = repository.spoken(&target);
+                let target = repository.display_path(&target);
                 context.warn(&format!(
                     "lock file '{}' exists, skipping maintenance",
                     target.display()
@@ -204,7 +205,7 @@ fn run_tasks(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
 
 fn maintain(
     repository: &Repository,
-    run: &Run,
+    run: &RunOptions,
     context: &mut Context,
 ) -> Result<Outcome, CliError> {
     let mut rest: Vec<OsString> = ["maintenance", "run", "--no-detach"]
@@ -280,7 +281,7 @@ fn start(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     if !schedule(context, started)? {
         return Err(CliError::fatal("failed to set up maintenance schedule"));
     }
-    pronto::maintenance::register(&repository, &Registration::default())?;
+    pronto::maintenance::register(&repository, &MaintenanceList::default())?;
     Ok(ExitCode::SUCCESS)
 }
 

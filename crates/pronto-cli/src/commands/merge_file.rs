@@ -7,7 +7,7 @@ use std::path::Path;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto::config::Loader;
-use pronto::merge::{self, Favor, Options, Style};
+use pronto::merge::{self, ConflictStyle, Favor, Options};
 
 use crate::{CliError, Context, ExitCode};
 
@@ -76,8 +76,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     };
     let mut options = Options::default();
     options.style = match (args.diff3, args.zdiff3) {
-        (true, _) => Style::Diff3,
-        (_, true) => Style::ZealousDiff3,
+        (true, _) => ConflictStyle::Diff3,
+        (_, true) => ConflictStyle::ZealousDiff3,
         _ => configured,
     };
     options.favor = match (args.ours, args.theirs, args.union) {

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use bstr::{BStr, BString};
 use pronto::config::value::parse_u64;
 use pronto::multi_pack_index::{
-    self, BitmapOptions, ExpireOptions, RepackOptions, VerifyOptions, WriteOptions,
+    self, BitmapOptions, ExpireOptions, MidxWriteOptions, RepackOptions, VerifyOptions,
 };
 use pronto::{ErrorKind, Repository, Watch};
 
@@ -97,7 +97,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         _ => return Err(unsupported()),
     };
     if let Some(counts) = made_pack.filter(|_| context.shows_progress(args.progress, false)) {
-        super::pack_objects::tell(&counts, context);
+        super::pack_objects::print(&counts, context);
     }
     match result {
         Ok(()) => Ok(ExitCode::SUCCESS),
@@ -109,13 +109,13 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
 }
 
 impl Args {
-    fn options(&self) -> Result<WriteOptions, CliError> {
+    fn options(&self) -> Result<MidxWriteOptions, CliError> {
         let packs = match self.stdin_packs {
             true => Some(lines()?.into_iter().collect::<BTreeSet<_>>()),
             false => None,
         };
         let preferred = self.preferred_pack.as_ref();
-        let mut options = WriteOptions::default();
+        let mut options = MidxWriteOptions::default();
         options.object_dir = self.object_dir.clone();
         options.preferred_pack = preferred.map(|name| BString::from(name.as_encoded_bytes()));
         options.packs = packs;

@@ -10,11 +10,11 @@ use crate::{CliError, Context, ExitCode};
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    command: Command,
+    command: NetsyncCommand,
 }
 
 #[derive(clap::Subcommand, Debug)]
-enum Command {
+enum NetsyncCommand {
     /// Create the key of the user, and show its public half
     Keygen,
     /// Show the public key of the user
@@ -22,7 +22,7 @@ enum Command {
     /// List the trusted peers
     Peers,
     /// Trust a peer
-    Trust(Trust),
+    Trust(TrustArguments),
     /// Trust a peer no longer
     Revoke {
         /// The name of the peer, or its key
@@ -37,7 +37,7 @@ enum Command {
 }
 
 #[derive(clap::Args, Debug)]
-struct Trust {
+struct TrustArguments {
     /// The roles of the peer: 'read' receives from here, 'write' sends
     #[arg(long, value_name = "ROLES", default_value = "read,write")]
     roles: String,
@@ -58,12 +58,12 @@ struct Trust {
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     match &args.command {
-        Command::Keygen => keygen(context),
-        Command::Key => show_key(context),
-        Command::Peers => show_peers(context),
-        Command::Trust(trust) => trust.run(context),
-        Command::Revoke { peer } => revoke(peer, context),
-        Command::Forget { name } => {
+        NetsyncCommand::Keygen => keygen(context),
+        NetsyncCommand::Key => show_key(context),
+        NetsyncCommand::Peers => show_peers(context),
+        NetsyncCommand::Trust(trust) => trust.run(context),
+        NetsyncCommand::Revoke { peer } => revoke(peer, context),
+        NetsyncCommand::Forget { name } => {
             netsync::forget_peer(&*context.repository()?, name)?;
             Ok(ExitCode::SUCCESS)
         }
@@ -91,15 +91,15 @@ fn keygen(context: &mut Context) -> Result<ExitCode, CliError> {
     }
     let key = KeyPair::generate()?;
     key.write(&path)?;
-    tell_key(&key.public(), context)
+    print_key(&key.public(), context)
 }
 
 fn show_key(context: &mut Context) -> Result<ExitCode, CliError> {
     let path = paths(context)?.key;
-    tell_key(&KeyPair::read(&path)?.public(), context)
+    print_key(&KeyPair::read(&path)?.public(), context)
 }
 
-fn tell_key(key: &PublicKey, context: &mut Context) -> Result<ExitCode, CliError> {
+fn print_key(key: &PublicKey, context: &mut Context) -> Result<ExitCode, CliError> {
     writeln!(context.out, "{key}\nfingerprint {}", key.fingerprint())?;
     Ok(ExitCode::SUCCESS)
 }
@@ -128,7 +128,7 @@ fn show_peers(context: &mut Context) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
-impl Trust {
+impl TrustArguments {
     fn run(&self, context: &mut Context) -> Result<ExitCode, CliError> {
         let (name, key) = (self.name.as_str(), self.key.as_str());
         let path = paths(context)?.peers;

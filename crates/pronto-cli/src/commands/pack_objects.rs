@@ -12,12 +12,12 @@ use std::sync::Arc;
 
 use bstr::{BStr, ByteSlice};
 use pronto::config::value::parse_u64;
-use pronto::pack_objects::{self, LeaveOut, Select, Selection};
+use pronto::pack_objects::{self, LeaveOut, Select, SelectedObjects};
 use pronto::remote::has_whole_history;
 use pronto::revision::RevisionSet;
 use pronto::{Repository, Watch, bitmaps, packs};
 use pronto_io::progress::{Meter, Progress};
-use pronto_odb::packing::{Contents, Counts, Member, Options};
+use pronto_odb::packing::{Options, PackContents, PackCounts, PackMember};
 use pronto_pack::bitmap::name_hash;
 
 use crate::{CliError, Context, ExitCode, fallback};
@@ -132,7 +132,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let mut input = Vec::new();
     io::stdin().lock().read_to_end(&mut input)?;
     let shown = args.progress || args.all_progress || !args.quiet && io::stderr().is_terminal();
-    let progress = Chosen {
+    let progress = PhaseProgress {
         inner: context.prompt_progress(shown),
         writing: is_file || args.all_progress || args.all_progress_implied,
     };
@@ -172,7 +172,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     };
     pronto_io::data!("pack-objects", "write_pack_file/wrote", counts.objects);
     if shown {
-        tell(&counts, context);
+        print(&counts, context);
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -226,7 +226,7 @@ fn select(
     repository: &Repository,
     input: &[u8],
     progress: &dyn Progress,
-) -> Result<Option<Selection>, CliError> {
+) -> Result<Option<SelectedObjects>, CliError> {
     let walks = args.revs || args.all || args.thin || args.unpacked;
     let mut selection = match walks || args.reflog || args.indexed_objects {
         false => match listed(repository, input)? {
@@ -287,8 +287,8 @@ fn leave_out(args: &Args) -> LeaveOut {
 }
 
 /// Parses the list of objects on standard input: one on each line, with an optional path.
-fn listed(repository: &Repository, input: &[u8]) -> Result<Option<Selection>, CliError> {
-    let mut selection = Selection::default();
+fn listed(repository: &Repository, input: &[u8]) -> Result<Option<SelectedObjects>, CliError> {
+    let mut selection = SelectedObjects::default();
     let mut kept_whole = pack_objects::kept_whole(repository)?;
     let mut seen = HashSet::new();
     let len = repository.object_hash().len_in_hex();
@@ -312,7 +312,7 @@ fn listed(repository: &Repository, input: &[u8]) -> Result<Option<Selection>, Cl
                 selection.whole.insert(id);
             }
             let name_hash = name_hash(0, name.unwrap_or_default());
-            selection.members.push(Member { id, name_hash });
+            selection.members.push(PackMember { id, name_hash });
         }
     }
     Ok(Some(selection))
@@ -339,21 +339,21 @@ fn revisions(repository: &Repository, input: &[u8]) -> Result<Option<RevisionSet
 
 fn make_files(
     repository: &Repository,
-    selection: &Selection,
+    selection: &SelectedObjects,
     options: &Options,
     base: &Path,
     watch: &Watch<'_>,
-) -> Result<(pronto_pack::writer::Written, Counts), CliError> {
+) -> Result<(pronto_pack::writer::WrittenPack, PackCounts), CliError> {
     let mut files = packs::writer_options(repository.config(), repository.object_hash())?;
     let directory = match base.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
     files.files.name_prefix = base.file_name().map(OsString::from);
-    let contents = Contents {
+    let contents = PackContents {
         members: &selection.members,
         whole: Some(&selection.whole),
-        ..Contents::default()
+        ..PackContents::default()
     };
     let store = repository.objects()?;
     Ok(store.pack_into(&contents, options, directory, files, watch)?)
@@ -380,7 +380,7 @@ fn with_git(context: &mut Context, input: &[u8]) -> Result<ExitCode, CliError> {
 }
 
 /// Prints the numbers of objects, deltas and reused entries of a pack.
-pub(super) fn tell(counts: &Counts, context: &mut Context) {
+pub(super) fn print(counts: &PackCounts, context: &mut Context) {
     context.remark(&format!(
         "Total {} (delta {}), reused {} (delta {}), pack-reused {} (from {})",
         counts.objects,
@@ -393,13 +393,13 @@ pub(super) fn tell(counts: &Counts, context: &mut Context) {
 }
 
 /// A progress observer that shows only the requested phases.
-struct Chosen {
+struct PhaseProgress {
     inner: Arc<dyn Progress>,
     /// Whether the phase "Writing objects" is shown.
     writing: bool,
 }
 
-impl Progress for Chosen {
+impl Progress for PhaseProgress {
     fn begin(&self, title: &'static str, total: Option<u64>) -> Meter {
         match title == "Writing objects" && !self.writing {
             true => Meter::new(title, total),

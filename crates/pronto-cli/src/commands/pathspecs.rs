@@ -9,7 +9,7 @@ use bstr::{BString, ByteSlice};
 use crate::CliError;
 
 /// The sources of pathspecs.
-pub(crate) struct Source<'a> {
+pub(crate) struct PathspecSource<'a> {
     /// The pathspecs of the command line.
     pub(crate) given: &'a [OsString],
     /// The file of `--pathspec-from-file`; `-` is standard input.
@@ -22,7 +22,7 @@ pub(crate) struct Source<'a> {
 ///
 /// # Errors
 /// Fails if the sources exclude each other, or if the file cannot be read or is malformed.
-pub(crate) fn read(source: &Source<'_>) -> Result<Vec<BString>, CliError> {
+pub(crate) fn read(source: &PathspecSource<'_>) -> Result<Vec<BString>, CliError> {
     let Some(file) = source.file else {
         if source.ends_with_nul {
             let message = "the option '--pathspec-file-nul' requires '--pathspec-from-file'";

@@ -11,11 +11,11 @@ use rustix::process::{Signal, getpid, kill_process};
 const TICK: Duration = Duration::from_millis(100);
 
 /// The time since which the process waits for the client; `None` while it works.
-pub(super) type Waiting = Arc<Mutex<Option<Instant>>>;
+pub(super) type WaitStart = Arc<Mutex<Option<Instant>>>;
 
 /// The timeouts of a client.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Patience {
+pub(super) struct ClientTimeouts {
     /// The longest time for which a client may neither send nor receive.
     pub(super) silence: Duration,
     /// The longest time of a whole request; `None` for no limit.
@@ -24,9 +24,9 @@ pub(super) struct Patience {
     pub(super) signal: Signal,
 }
 
-/// Starts the thread that checks the timeouts on the streams of [`Watched`].
-pub(super) fn watch(patience: Patience) -> Waiting {
-    let waiting = Waiting::default();
+/// Starts the thread that checks the timeouts on the streams of [`WatchedStream`].
+pub(super) fn watch(patience: ClientTimeouts) -> WaitStart {
+    let waiting = WaitStart::default();
     let watched = Arc::clone(&waiting);
     let begun = Instant::now();
     let watch = move || {
@@ -47,21 +47,21 @@ pub(super) fn watch(patience: Patience) -> Waiting {
 }
 
 /// A stream of the client. During a read or write, the process counts as waiting for the client.
-pub(super) struct Watched<S> {
+pub(super) struct WatchedStream<S> {
     stream: S,
-    waiting: Waiting,
+    waiting: WaitStart,
 }
 
-impl<S> Watched<S> {
-    pub(super) fn new(stream: S, waiting: &Waiting) -> Self {
-        Watched {
+impl<S> WatchedStream<S> {
+    pub(super) fn new(stream: S, waiting: &WaitStart) -> Self {
+        WatchedStream {
             stream,
             waiting: Arc::clone(waiting),
         }
     }
 
     fn wait<T>(&mut self, wait: impl FnOnce(&mut S) -> T) -> T {
-        let set = |waiting: &Waiting, since| {
+        let set = |waiting: &WaitStart, since| {
             *waiting.lock().unwrap_or_else(PoisonError::into_inner) = since;
         };
         set(&self.waiting, Some(Instant::now()));
@@ -71,13 +71,13 @@ impl<S> Watched<S> {
     }
 }
 
-impl<S: Read> Read for Watched<S> {
+impl<S: Read> Read for WatchedStream<S> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.wait(|stream| stream.read(buffer))
     }
 }
 
-impl<S: Write> Write for Watched<S> {
+impl<S: Write> Write for WatchedStream<S> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.wait(|stream| stream.write(bytes))
     }

@@ -6,9 +6,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use bstr::ByteSlice;
-use pronto::prune::{self, Options, Removed};
+use pronto::prune::{self, Options, PrunedFile};
 use pronto::remote::has_whole_history;
-use pronto::worktrees::Expiry;
+use pronto::worktrees::ExpiryAge;
 use pronto::{Repository, Watch};
 
 use crate::{CliError, Context, ExitCode};
@@ -69,11 +69,11 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         out: Vec::new(),
         remarks: Vec::new(),
     };
-    let mut tell = |removed: &Removed| report.tell(removed);
+    let mut print = |removed: &PrunedFile| report.print(removed);
     let pruned = prune::prune(
         &repository,
         &options,
-        &mut tell,
+        &mut print,
         &Watch::from(&context.interrupt).with_progress(&*progress),
     );
     let (out, remarks) = (report.out, report.remarks);
@@ -97,11 +97,11 @@ pub(super) fn open(context: &mut Context, command: &str) -> Result<Repository, C
 }
 
 /// Parses the expiry time: older unreachable objects are deleted (`--expire`).
-pub(super) fn expiry(text: Option<&std::ffi::OsStr>) -> Result<Expiry, CliError> {
+pub(super) fn expiry(text: Option<&std::ffi::OsStr>) -> Result<ExpiryAge, CliError> {
     let Some(text) = text.map(OsStrExt::as_bytes) else {
-        return Ok(Expiry::Now);
+        return Ok(ExpiryAge::Now);
     };
-    Expiry::parse(text.as_bstr()).ok_or_else(|| {
+    ExpiryAge::parse(text.as_bstr()).ok_or_else(|| {
         let message = format!("malformed expiration date '{}'", text.as_bstr());
         CliError::fatal(message)
     })
@@ -117,25 +117,25 @@ pub(super) struct Report<'a> {
 }
 
 impl Report<'_> {
-    pub(super) fn tell(&mut self, removed: &Removed) {
+    pub(super) fn print(&mut self, removed: &PrunedFile) {
         let is_shown = self.dry_run || self.verbose;
         match removed {
-            Removed::Object(id, kind) if is_shown => {
+            PrunedFile::Object(id, kind) if is_shown => {
                 let kind = kind.map_or("unknown".into(), |kind| kind.to_string());
                 self.line(format!("{id} {kind}").as_bytes());
             }
-            Removed::Duplicate(path) if self.dry_run => self.about(b"rm -f ", path),
-            Removed::TemporaryFile(path) if is_shown => {
+            PrunedFile::Duplicate(path) if self.dry_run => self.about(b"rm -f ", path),
+            PrunedFile::TemporaryFile(path) if is_shown => {
                 self.about(b"Removing stale temporary file ", path);
             }
-            Removed::TemporaryDirectory(path) if is_shown => {
+            PrunedFile::TemporaryDirectory(path) if is_shown => {
                 self.about(b"Removing stale temporary directory ", path);
             }
-            Removed::Shallow(id) if self.dry_run => {
+            PrunedFile::Shallow(id) if self.dry_run => {
                 self.line(format!("Removing {id} from .git/shallow").as_bytes());
             }
-            Removed::Garbage(path) => {
-                let path = self.repository.spoken(path);
+            PrunedFile::Garbage(path) => {
+                let path = self.repository.display_path(path);
                 self.remarks
                     .push(format!("bad sha1 file: {}", path.display()));
             }
@@ -144,7 +144,7 @@ impl Report<'_> {
     }
 
     fn about(&mut self, what: &[u8], path: &Path) {
-        let path = self.repository.spoken(path);
+        let path = self.repository.display_path(path);
         let line = [what, path.as_os_str().as_bytes()].concat();
         self.line(&line);
     }

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use pronto::Watch;
-use pronto::prune::{self, Options, Removed};
+use pronto::prune::{self, Options, PrunedFile};
 
 use super::prune::{Report, open};
 use crate::{CliError, Context, ExitCode};
@@ -31,11 +31,11 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         out: Vec::new(),
         remarks: Vec::new(),
     };
-    let mut tell = |removed: &Removed| report.tell(removed);
+    let mut print = |removed: &PrunedFile| report.print(removed);
     let pruned = prune::prune_packed(
         &repository,
         &options,
-        &mut tell,
+        &mut print,
         &Watch::from(&context.interrupt).with_progress(&*progress),
     );
     let out = report.out;

@@ -114,7 +114,7 @@ impl Args {
     /// Runs `git pull` from this repository itself, which has received the peer's branch.
     fn merge(
         &self,
-        git: &fallback::Git,
+        git: &fallback::FallbackGit,
         tracking: &[u8],
         context: &Context,
     ) -> Result<ExitCode, CliError> {

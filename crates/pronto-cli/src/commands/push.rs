@@ -13,8 +13,10 @@ use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto::Watch;
-use pronto::push::{Destination, Options, Outcome, PushSpec, Upstream, default_specs, expand_spec};
-use pronto::remote::Family;
+use pronto::push::{
+    Options, Outcome, PushRemote, PushSpec, UpstreamToSet, default_specs, expand_spec,
+};
+use pronto::remote::AddressFamily;
 use pronto::remote::connection::{self, Settings};
 use pronto::{Repository, switch};
 
@@ -140,8 +142,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     };
     checks::check_refspecs(args)?;
     let destination = match name {
-        Some(name) => Destination::find(&repository, name),
-        None => Destination::default_of(&repository),
+        Some(name) => PushRemote::find(&repository, name),
+        None => PushRemote::default_of(&repository),
     };
     let destination = destination.map_err(CliError::of)?;
     if destination.urls.is_empty() {
@@ -184,7 +186,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
 /// Pushes to one URL. Returns whether the push succeeded.
 fn push_to(
     args: &Args,
-    destination: &Destination,
+    destination: &PushRemote,
     url: &BStr,
     options: &Options,
     recursion: Recursion,
@@ -216,7 +218,7 @@ fn push_to(
     let progress = context.progress(Some(meters), false);
     let interrupt = context.interrupt.clone();
     let watch = Watch::from(&interrupt).with_progress(&*progress);
-    let modules = submodules::Modules {
+    let modules = submodules::SubmodulePush {
         repository: &repository,
         destination,
         options,
@@ -267,7 +269,7 @@ fn report_failure(
 /// Prints the table of updated refs and the result of the push.
 fn show(
     args: &Args,
-    destination: &Destination,
+    destination: &PushRemote,
     outcome: &Outcome,
     context: &mut Context,
 ) -> Result<(), CliError> {
@@ -307,8 +309,8 @@ fn show(
 fn follow(
     args: &Args,
     repository: &Repository,
-    destination: &Destination,
-    upstream: &Upstream,
+    destination: &PushRemote,
+    upstream: &UpstreamToSet,
 ) -> Result<String, CliError> {
     let (branch, followed) = (upstream.branch.as_bstr(), upstream.followed.as_bstr());
     let remote = destination.name.as_bstr();
@@ -355,9 +357,9 @@ fn options(args: &Args, context: &Context, repository: &Repository) -> Result<Op
         return Err(CliError::fatal(message));
     }
     let family = match (args.ipv4, args.ipv6) {
-        (true, _) => Family::V4,
-        (_, true) => Family::V6,
-        _ => Family::Any,
+        (true, _) => AddressFamily::V4,
+        (_, true) => AddressFamily::V6,
+        _ => AddressFamily::Any,
     };
     let program = args.receive_pack.as_ref().or(args.exec.as_ref());
     let mut connection = Settings::default();
@@ -388,7 +390,7 @@ fn options(args: &Args, context: &Context, repository: &Repository) -> Result<Op
 fn specs(
     args: &Args,
     repository: &Repository,
-    destination: &Destination,
+    destination: &PushRemote,
 ) -> Result<Vec<PushSpec>, CliError> {
     let mut specs = Vec::new();
     if args.tags {

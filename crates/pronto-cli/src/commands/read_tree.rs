@@ -6,11 +6,11 @@ use std::os::unix::ffi::OsStrExt;
 use bstr::{BString, ByteSlice};
 use gix_object::Kind as ObjectKind;
 use pronto::read_tree::{Mode, Options, ReadTrees};
-use pronto::revision::Want;
+use pronto::revision::ExpectedType;
 use pronto::{Repository, Watch};
 use pronto_hash::ObjectId;
 
-use super::switching::tell_failures;
+use super::switching::print_failures;
 use crate::{CliError, Context, ExitCode};
 
 /// The largest number of trees, as in Git.
@@ -106,7 +106,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     context.report();
     match result {
         Ok(ReadTrees::Done(outcome)) => {
-            let failed = tell_failures(context, &outcome.warnings, &outcome.failed);
+            let failed = print_failures(context, &outcome.warnings, &outcome.failed);
             Ok(if failed {
                 ExitCode::FATAL
             } else {
@@ -167,7 +167,7 @@ fn trees(
     let mut trees = Vec::new();
     for name in &args.trees {
         let name = name.as_bytes().as_bstr();
-        let found = repository.try_resolve(name, Want::Anything);
+        let found = repository.try_resolve(name, ExpectedType::Anything);
         context.report();
         let found = found.map_err(CliError::unresolved)?;
         let invalid = || {

@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use pronto::Watch;
-use pronto::receive_pack::{Options, Streams, can_serve, find, serve};
+use pronto::receive_pack::{Options, ReceiveStreams, can_serve, find, serve};
 use pronto::upload_pack::requested_version;
 
 use crate::maintenance::maintain_elsewhere;
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         .map_err(|error| CliError::fatal(format!("cannot enter the repository: {error}")))?;
     let mut input = stream(&io::stdin())?;
     let mut output = stream(&io::stdout())?;
-    let streams = Streams {
+    let streams = ReceiveStreams {
         input: &mut input,
         output: &mut output,
     };

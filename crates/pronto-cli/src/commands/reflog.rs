@@ -5,7 +5,9 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BStr, BString, ByteSlice};
-use pronto::reflog::{ExpireOptions, ExpiredLog, Logs, NewLine, Rewrite, parse_expiry};
+use pronto::reflog::{
+    ExpireOptions, ExpiredLog, LogSelection, NewLine, RewriteOptions, parse_expiry,
+};
 use pronto::refs::name;
 use pronto::{Repository, Watch};
 use pronto_hash::ObjectId;
@@ -95,8 +97,8 @@ impl Args {
             .filter_map(|(is_given, option)| is_given.then_some(option))
     }
 
-    fn how(&self) -> Rewrite {
-        let mut options = Rewrite::default();
+    fn how(&self) -> RewriteOptions {
+        let mut options = RewriteOptions::default();
         options.rewrite = self.rewrite;
         options.update_ref = self.updateref;
         options.dry_run = self.dry_run;
@@ -131,7 +133,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             Err(CliError::error(message).with_code(FAILED))
         }
         ("write", [name, old, new, message]) => {
-            let line = Given {
+            let line = WriteOperands {
                 name,
                 old,
                 new,
@@ -160,14 +162,14 @@ fn expire(args: &Args, words: &[&BStr], context: &mut Context) -> Result<ExitCod
     options.expire_unreachable = moment(args.expire_unreachable.as_ref(), "expire-unreachable")?;
     options.rewrite = args.how();
     options.logs = match args.single_worktree {
-        true => Logs::OfWorkTree,
-        false => Logs::All,
+        true => LogSelection::OfWorkTree,
+        false => LogSelection::All,
     };
     let interrupt = context.interrupt.clone();
     let mut code = ExitCode::SUCCESS;
     if args.all {
         let done = repository.expire_reflogs(&options, &Watch::from(&interrupt));
-        tell(&done.map_err(CliError::of)?, args, context, &mut code)?;
+        print(&done.map_err(CliError::of)?, args, context, &mut code)?;
     }
     for word in words {
         let Some(name) = repository.find_logged_reference(word)? else {
@@ -175,15 +177,15 @@ fn expire(args: &Args, words: &[&BStr], context: &mut Context) -> Result<ExitCod
             code = FAILED;
             continue;
         };
-        options.logs = Logs::Named(vec![name]);
+        options.logs = LogSelection::Named(vec![name]);
         let done = repository.expire_reflogs(&options, &Watch::from(&interrupt));
-        tell(&done.map_err(CliError::of)?, args, context, &mut code)?;
+        print(&done.map_err(CliError::of)?, args, context, &mut code)?;
     }
     Ok(code)
 }
 
 /// Prints the kept and removed entries (`--verbose`), and the failures.
-fn tell(
+fn print(
     logs: &[ExpiredLog],
     args: &Args,
     context: &mut Context,
@@ -207,7 +209,7 @@ fn tell(
 }
 
 /// A reflog entry in the syntax of `reflog delete REF@{…}`.
-enum Position {
+enum ReflogPosition {
     /// The entry with this number; the newest entry has number 0.
     Number(usize),
     /// The newest entry before a time.
@@ -238,24 +240,26 @@ fn delete(args: &Args, words: &[&BStr], context: &mut Context) -> Result<ExitCod
         };
         let name = name.as_bstr();
         let done = match position {
-            Position::Number(number) => repository.delete_log_line(name, number, args.how()),
-            Position::Moment(moment) => repository.delete_log_line_before(name, moment, args.how()),
+            ReflogPosition::Number(number) => repository.delete_log_line(name, number, args.how()),
+            ReflogPosition::Moment(moment) => {
+                repository.delete_log_line_before(name, moment, args.how())
+            }
         };
-        tell(&[done], args, context, &mut code)?;
+        print(&[done], args, context, &mut code)?;
     }
     Ok(code)
 }
 
 /// Parses the text after `@{`.
-fn position(text: &BStr) -> Position {
+fn position(text: &BStr) -> ReflogPosition {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let number = text[..digits].to_str().ok();
     if let Some(number) = number.and_then(|number| number.parse::<u32>().ok())
         && text.get(digits) == Some(&b'}')
     {
-        return Position::Number(number as usize);
+        return ReflogPosition::Number(number as usize);
     }
-    Position::Moment(pronto::revision::approximate_date(text))
+    ReflogPosition::Moment(pronto::revision::approximate_date(text))
 }
 
 fn drop_logs(args: &Args, words: &[&BStr], context: &mut Context) -> Result<ExitCode, CliError> {
@@ -303,14 +307,14 @@ fn list(context: &mut Context) -> Result<ExitCode, CliError> {
 }
 
 /// The operands of `write`.
-struct Given<'a> {
+struct WriteOperands<'a> {
     name: &'a BStr,
     old: &'a BStr,
     new: &'a BStr,
     message: &'a BStr,
 }
 
-fn write(given: &Given<'_>, context: &mut Context) -> Result<ExitCode, CliError> {
+fn write(given: &WriteOperands<'_>, context: &mut Context) -> Result<ExitCode, CliError> {
     let repository = context.repository()?;
     if pronto::hooks::has_programs(&repository, "reference-transaction") {
         return Err(CliError::unsupported("reflog write beside a hook"));

@@ -117,7 +117,7 @@ fn migrate(args: &Args, words: &[OsString], context: &mut Context) -> Result<Exi
     })?;
     if let Some(directory) = &report.directory {
         let name = directory.file_name().unwrap_or_default();
-        let shown = repository.spoken_git_dir().join(name);
+        let shown = repository.display_git_dir().join(name);
         let text = "Finished dry-run migration of refs, the result can be found at '";
         context.out.write_all(text.as_bytes())?;
         context.out.write_all(path::as_bytes(&shown))?;

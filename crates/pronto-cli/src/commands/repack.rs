@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use bstr::{BStr, BString};
 use pronto::config::value::parse_u64;
 use pronto::remote::has_whole_history;
-use pronto::repack::{self, Bitmaps, Cruft, Options, What};
-use pronto::worktrees::Expiry;
+use pronto::repack::{self, Cruft, Options, RepackMode, WriteBitmaps};
+use pronto::worktrees::ExpiryAge;
 use pronto::{Repository, Watch, pack_objects};
 
 use crate::{CliError, Context, ExitCode};
@@ -106,7 +106,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     );
     context.report_warnings();
     match made.map_err(refused)? {
-        Some(counts) if shown => super::pack_objects::tell(&counts, context),
+        Some(counts) if shown => super::pack_objects::print(&counts, context),
         None if !args.quiet => writeln!(context.out, "Nothing new to pack.")?,
         _ => {}
     }
@@ -143,12 +143,12 @@ fn options(args: &Args, repository: &Repository) -> Result<Options, CliError> {
         None => config.bool("pack.writebitmaps")?,
     };
     let bitmaps = match args.write_bitmap_index.or(configured) {
-        Some(true) => Bitmaps::Yes,
-        Some(false) => Bitmaps::No,
-        None if args.write_midx || is_all && repository.is_bare() => Bitmaps::IfPossible,
-        None => Bitmaps::No,
+        Some(true) => WriteBitmaps::Yes,
+        Some(false) => WriteBitmaps::No,
+        None if args.write_midx || is_all && repository.is_bare() => WriteBitmaps::IfPossible,
+        None => WriteBitmaps::No,
     };
-    if bitmaps == Bitmaps::Yes && !is_all && !args.write_midx {
+    if bitmaps == WriteBitmaps::Yes && !is_all && !args.write_midx {
         return Err(CliError::fatal(
             "Incremental repacks are incompatible with bitmap indexes.  Use\n\
              --no-write-bitmap-index or disable the pack.writeBitmaps configuration.",
@@ -165,14 +165,15 @@ fn options(args: &Args, repository: &Repository) -> Result<Options, CliError> {
     let names = args.keep_pack.iter();
     let mut options = Options::default();
     options.what = match factor {
-        Some(factor) => What::Geometric(factor),
-        None if args.cruft => What::Cruft(cruft(args)?),
-        None if is_all => What::All { loosen: loosens },
-        None => What::Loose,
+        Some(factor) => RepackMode::Geometric(factor),
+        None if args.cruft => RepackMode::Cruft(cruft(args)?),
+        None if is_all => RepackMode::All { loosen: loosens },
+        None => RepackMode::Loose,
     };
     options.delete = args.delete;
     options.local = args.local;
-    options.pack_kept_objects = takes_kept.unwrap_or(bitmaps == Bitmaps::Yes && !args.write_midx);
+    options.pack_kept_objects =
+        takes_kept.unwrap_or(bitmaps == WriteBitmaps::Yes && !args.write_midx);
     options.keep_packs = names
         .map(|name| BString::from(name.as_encoded_bytes()))
         .collect();
@@ -181,7 +182,7 @@ fn options(args: &Args, repository: &Repository) -> Result<Options, CliError> {
     options.server_info =
         !args.no_server_info && config.bool_or("repack.updateserverinfo", true)?;
     let unpack = args.unpack_unreachable.as_ref();
-    options.unpack_unreachable = unpack.map(|text| Expiry::Before(approximate(text)));
+    options.unpack_unreachable = unpack.map(|text| ExpiryAge::Before(approximate(text)));
     options.patience = pronto::prune::PATIENCE;
     options.packing = packing(args, repository)?;
     Ok(options)
@@ -215,11 +216,11 @@ fn approximate(text: &OsStr) -> i64 {
 /// Returns the treatment of unreachable objects (`--cruft` and related options).
 fn cruft(args: &Args) -> Result<Cruft, CliError> {
     let expiration = args.cruft_expiration.as_deref();
-    let expiration = expiration.map(|text| Expiry::Before(approximate(text)));
+    let expiration = expiration.map(|text| ExpiryAge::Before(approximate(text)));
     let below = number(&args.combine_cruft_below_size)?;
     let mut options = Cruft::default();
     // No object is older than time zero, so nothing expires.
-    options.expiration = expiration.filter(|expiry| *expiry != Expiry::Before(0));
+    options.expiration = expiration.filter(|expiry| *expiry != ExpiryAge::Before(0));
     options.combine_below = below.filter(|below| *below > 0).map(|below| below as u64);
     options.expire_to = args.expire_to.clone();
     Ok(options)

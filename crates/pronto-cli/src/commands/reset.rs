@@ -7,10 +7,10 @@ use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto::reset::{Mode, Options, Outcome, Report};
-use pronto::revision::Want;
+use pronto::revision::ExpectedType;
 use pronto::{ErrorKind, Repository, Watch};
 
-use crate::commands::pathspecs::{self, Source};
+use crate::commands::pathspecs::{self, PathspecSource};
 use crate::commands::shared::checkout_failures::code_of_failures;
 use crate::commands::{checkout, switching};
 use crate::paths::pathspec_error;
@@ -75,7 +75,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     if name == "@" {
         name = "HEAD".into();
     }
-    let specs = pathspecs::read(&Source {
+    let specs = pathspecs::read(&PathspecSource {
         given: paths,
         file: args.pathspec_from_file.as_deref(),
         ends_with_nul: args.pathspec_file_nul,
@@ -96,7 +96,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         &options,
         &Watch::from(&interrupt).with_progress(&*progress),
     ) {
-        Ok(Outcome::Done(report)) => tell(context, &options, &report, args.quiet),
+        Ok(Outcome::Done(report)) => print(context, &options, &report, args.quiet),
         Ok(Outcome::Refused(refusals)) => {
             if let Some(refusal) = refusals.first() {
                 context.report_error(&refusal.to_string());
@@ -111,7 +111,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         Err(failure) => {
             let (error, report) = (failure.error, failure.report);
             if let Some(report) = &report {
-                tell(context, &options, report, args.quiet)?;
+                print(context, &options, report, args.quiet)?;
             }
             Err(match (error.kind(), report) {
                 (ErrorKind::Hostile, None) => {
@@ -150,8 +150,8 @@ fn split<'a>(
     }
     let (name, paths) = (&plain[0], &plain[1..]);
     let want = match paths {
-        [] => Want::Committish,
-        _ => Want::Treeish,
+        [] => ExpectedType::Committish,
+        _ => ExpectedType::Treeish,
     };
     let spec: &BStr = name.as_bytes().as_bstr();
     if repository.try_resolve(spec, want)?.is_some() {
@@ -210,13 +210,13 @@ fn mode(
     Ok(mode)
 }
 
-fn tell(
+fn print(
     context: &mut Context,
     options: &Options,
     report: &Report,
     quiet: bool,
 ) -> Result<ExitCode, CliError> {
-    switching::tell_failures(context, &report.warnings, &report.failed);
+    switching::print_failures(context, &report.warnings, &report.failed);
     match code_of_failures(&report.failed) {
         ExitCode::SUCCESS => {}
         ExitCode::FATAL => return Ok(ExitCode::FATAL),

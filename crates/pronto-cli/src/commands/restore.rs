@@ -5,11 +5,11 @@ use std::os::unix::ffi::OsStrExt;
 
 use bstr::ByteSlice;
 use pronto::Repository;
-use pronto::checkout_paths::{Options, Stage};
-use pronto::merge::Style;
-use pronto::switch::Start;
+use pronto::checkout_paths::{ConflictSide, Options};
+use pronto::merge::ConflictStyle;
+use pronto::switch::StartPoint;
 
-use crate::commands::pathspecs::{self, Source};
+use crate::commands::pathspecs::{self, PathspecSource};
 use crate::commands::restoring::{self, Reporting};
 use crate::commands::switching;
 use crate::paths::pathspec_error;
@@ -92,7 +92,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         (staged, worktree) => (staged.unwrap_or(false), worktree.unwrap_or(false)),
     };
     let source = source(args, &repository, index)?;
-    let specs = pathspecs::read(&Source {
+    let specs = pathspecs::read(&PathspecSource {
         given: &args.paths,
         file: args.pathspec_from_file.as_deref(),
         ends_with_nul: args.pathspec_file_nul,
@@ -120,8 +120,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     options.source = source;
     options.overlay = args.overlay;
     options.stage = match (args.ours, args.theirs) {
-        (true, _) => Some(Stage::Ours),
-        (_, true) => Some(Stage::Theirs),
+        (true, _) => Some(ConflictSide::Ours),
+        (_, true) => Some(ConflictSide::Theirs),
         _ => None,
     };
     options.merge = style(args, &repository)?;
@@ -138,7 +138,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
 }
 
 /// Returns the conflict style (`--conflict`) if conflicts are recreated (`--merge`).
-fn style(args: &Args, repository: &Repository) -> Result<Option<Style>, CliError> {
+fn style(args: &Args, repository: &Repository) -> Result<Option<ConflictStyle>, CliError> {
     match args.merge || args.conflict.is_some() {
         true => restoring::style(args.conflict.as_deref(), repository).map(Some),
         false => Ok(None),
@@ -146,7 +146,11 @@ fn style(args: &Args, repository: &Repository) -> Result<Option<Style>, CliError
 }
 
 /// Returns the source of the contents (`--source`); `None` is the index.
-fn source(args: &Args, repository: &Repository, staged: bool) -> Result<Option<Start>, CliError> {
+fn source(
+    args: &Args,
+    repository: &Repository,
+    staged: bool,
+) -> Result<Option<StartPoint>, CliError> {
     let name = match &args.source {
         Some(given) => given.as_bytes(),
         None if staged => b"HEAD",

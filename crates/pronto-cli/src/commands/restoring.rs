@@ -1,7 +1,7 @@
 //! Code that `restore` and `checkout` of paths share: restoring files, and reports.
 
 use pronto::checkout_paths::Options;
-use pronto::merge::{self, Style};
+use pronto::merge::{self, ConflictStyle};
 use pronto::{Repository, Watch};
 
 use crate::commands::shared::checkout_failures::code_of_failures;
@@ -20,7 +20,10 @@ pub(crate) struct Reporting {
 }
 
 /// Returns the conflict style of `--conflict` or `merge.conflictStyle`.
-pub(crate) fn style(given: Option<&str>, repository: &Repository) -> Result<Style, CliError> {
+pub(crate) fn style(
+    given: Option<&str>,
+    repository: &Repository,
+) -> Result<ConflictStyle, CliError> {
     match given {
         None => Ok(merge::conflict_style(repository)?),
         Some(name) => merge::style_named(name.as_bytes())
@@ -57,7 +60,7 @@ pub(crate) fn restore(
             context.warn(&format!("path '{path}' is unmerged"));
         }
     }
-    switching::tell_failures(context, &report.warnings, &report.failed);
+    switching::print_failures(context, &report.warnings, &report.failed);
     let code = code_of_failures(&report.failed);
     if code == ExitCode::FATAL {
         return Ok(code);

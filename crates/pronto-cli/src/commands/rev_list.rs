@@ -9,16 +9,16 @@ use std::ffi::OsString;
 
 use bstr::BString;
 use gix_object::Kind as ObjectKind;
-use pronto::pack_objects::{self, Listing, Named};
+use pronto::pack_objects::{self, NamedObject, ObjectListing};
 use pronto::revision::{RevisionSet, SetMember};
-use pronto::walk::{CommitWalk, Start, Walked};
+use pronto::walk::{CommitWalk, WalkStart, WalkedCommit};
 use pronto::{Repository, Watch};
 use pronto_hash::ObjectId;
 use pronto_object::TagRef;
 
 use crate::{CliError, Context, ExitCode};
 use arguments::Request;
-use print::Printer;
+use print::RevisionPrinter;
 
 /// Arguments of `rev-list`.
 #[derive(clap::Args, Debug)]
@@ -36,24 +36,24 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         .collect();
     let repository = context.repository()?;
     let request = arguments::parse(&arguments, &repository, context)?;
-    let starts = Starts::of(&request.set, &repository)?;
+    let starts = WalkStarts::of(&request.set, &repository)?;
     list(&request, &starts, &repository, context)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// The objects from which a walk starts.
 #[derive(Debug, Default)]
-struct Starts {
-    commits: Vec<Start>,
+struct WalkStarts {
+    commits: Vec<WalkStart>,
     /// Tags, trees and blobs of the command line.
-    named: Vec<Named>,
+    named: Vec<NamedObject>,
     /// Excluded tags, trees and blobs.
     excluded: Vec<ObjectId>,
 }
 
-impl Starts {
-    fn of(set: &RevisionSet, repository: &Repository) -> Result<Starts, CliError> {
-        let mut starts = Starts::default();
+impl WalkStarts {
+    fn of(set: &RevisionSet, repository: &Repository) -> Result<WalkStarts, CliError> {
+        let mut starts = WalkStarts::default();
         for member in &set.members {
             starts.add(member, repository)?;
         }
@@ -77,7 +77,7 @@ impl Starts {
             }
             if kind == ObjectKind::Commit {
                 let is_left = member.is_left;
-                self.commits.push(Start {
+                self.commits.push(WalkStart {
                     id,
                     is_excluded,
                     is_left,
@@ -97,7 +97,7 @@ impl Starts {
             }
             match is_excluded {
                 true => self.excluded.push(id),
-                false => self.named.push(Named { id, name }),
+                false => self.named.push(NamedObject { id, name }),
             }
             match target {
                 Some(target) => id = target,
@@ -109,17 +109,17 @@ impl Starts {
 
 fn list(
     request: &Request,
-    starts: &Starts,
+    starts: &WalkStarts,
     repository: &Repository,
     context: &mut Context,
 ) -> Result<(), CliError> {
     let interrupt = context.interrupt.clone();
     let watch = Watch::from(&interrupt);
     let mut walk = CommitWalk::new(repository, &starts.commits, request.walk.clone())?;
-    let mut printer = Printer::new(request, &mut context.out);
+    let mut printer = RevisionPrinter::new(request, &mut context.out);
     let mut shown = Vec::new();
     let keeps = request.objects || request.reverse;
-    let mut commits: Vec<Walked> = Vec::new();
+    let mut commits: Vec<WalkedCommit> = Vec::new();
     while let Some(walked) = walk.next(&watch)? {
         if !request.reverse {
             printer.commit(walk.commits(), walked)?;
@@ -146,7 +146,7 @@ fn list(
             let tree = walk.commits().tree(edge)?;
             excluded.extend(tree.filter(|tree| seen.insert(*tree)));
         }
-        let listing = Listing {
+        let listing = ObjectListing {
             named: &starts.named,
             trees: &trees,
             excluded: &excluded,

@@ -9,7 +9,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use bstr::{BStr, BString, ByteSlice};
-use pronto::revision::{Want, approximate_date};
+use pronto::revision::{ExpectedType, approximate_date};
 use pronto::{ErrorKind, Repository, environment, quote};
 use pronto_hash::ObjectId;
 use pronto_io::short::Short as _;
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     if arguments.first().is_some_and(|first| first == "--sq-quote") {
         return quote_all(&arguments[1..], context);
     }
-    let mut session = Session::new(context, &arguments);
+    let mut session = ArgumentParser::new(context, &arguments);
     if arguments.is_empty() {
         session.repository()?;
         return Ok(ExitCode::SUCCESS);
@@ -58,7 +58,7 @@ fn quote_all(arguments: &[BString], context: &mut Context) -> Result<ExitCode, C
 
 /// The kinds of arguments that are printed (`--revs-only`, `--flags` and similar options).
 #[derive(Clone, Copy, Debug)]
-struct Filter {
+struct ArgumentFilter {
     revisions: bool,
     others: bool,
     flags: bool,
@@ -80,7 +80,7 @@ enum Symbolic {
 
 /// The interpretation of the remaining arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum ArgumentStage {
     /// The arguments are options and revisions.
     Options,
     /// The arguments are only revisions, after `--end-of-options`.
@@ -92,20 +92,20 @@ enum Stage {
 }
 
 /// The state of the evaluation of arguments. Options change how later arguments are processed.
-struct Session<'a> {
+struct ArgumentParser<'a> {
     context: &'a mut Context,
     repository: Option<Arc<Repository>>,
     arguments: std::slice::Iter<'a, BString>,
     has_separator: bool,
-    stage: Stage,
-    filter: Filter,
+    stage: ArgumentStage,
+    filter: ArgumentFilter,
     symbolic: Symbolic,
     verify: bool,
     quiet: bool,
     sq: bool,
     negated: bool,
     abbreviation: Option<Option<usize>>,
-    path_format: paths::Format,
+    path_format: paths::PathFormat,
     default: Option<BString>,
     /// The value of `--prefix`, to which files and relative paths are relative.
     prefix: Option<BString>,
@@ -114,15 +114,15 @@ struct Session<'a> {
     verified: Vec<(ObjectId, BString, bool)>,
 }
 
-impl<'a> Session<'a> {
+impl<'a> ArgumentParser<'a> {
     fn new(context: &'a mut Context, arguments: &'a [BString]) -> Self {
-        Session {
+        ArgumentParser {
             context,
             repository: None,
             arguments: arguments.iter(),
             has_separator: arguments.iter().any(|argument| argument == "--"),
-            stage: Stage::Options,
-            filter: Filter {
+            stage: ArgumentStage::Options,
+            filter: ArgumentFilter {
                 revisions: true,
                 others: true,
                 flags: true,
@@ -134,7 +134,7 @@ impl<'a> Session<'a> {
             sq: false,
             negated: false,
             abbreviation: None,
-            path_format: paths::Format::Default,
+            path_format: paths::PathFormat::Default,
             default: None,
             prefix: None,
             excluded: Vec::new(),
@@ -156,25 +156,28 @@ impl<'a> Session<'a> {
     }
 
     fn answer(&mut self, argument: &BStr) -> Result<(), CliError> {
-        if matches!(self.stage, Stage::Files | Stage::CertainFiles) {
+        if matches!(
+            self.stage,
+            ArgumentStage::Files | ArgumentStage::CertainFiles
+        ) {
             let repository = self.repository()?;
-            if self.show_file(argument)? && self.stage == Stage::Files {
+            if self.show_file(argument)? && self.stage == ArgumentStage::Files {
                 repository.verify_file_name(argument, false)?;
             }
             return Ok(());
         }
-        if self.stage == Stage::Options && self.answer_without_repository(argument)? {
+        if self.stage == ArgumentStage::Options && self.answer_without_repository(argument)? {
             return Ok(());
         }
         self.repository()?;
         if argument == "--" {
-            self.stage = Stage::CertainFiles;
+            self.stage = ArgumentStage::CertainFiles;
             if self.filter.flags || self.filter.revisions {
                 self.show_file(argument)?;
             }
             return Ok(());
         }
-        if self.stage == Stage::Options && argument.starts_with(b"-") {
+        if self.stage == ArgumentStage::Options && argument.starts_with(b"-") {
             return self.answer_option(argument);
         }
         self.answer_revision(argument)
@@ -204,7 +207,7 @@ impl<'a> Session<'a> {
     }
 
     /// Resolves `name`. Reports errors unless `--quiet` is given.
-    fn look_up(&mut self, name: &BStr, want: Want) -> Result<Option<ObjectId>, CliError> {
+    fn look_up(&mut self, name: &BStr, want: ExpectedType) -> Result<Option<ObjectId>, CliError> {
         let result = self.repository()?.try_resolve(name, want);
         self.context.report();
         match result {
@@ -232,7 +235,7 @@ impl<'a> Session<'a> {
             Some(name) => (name.as_bstr(), true),
             None => (argument, false),
         };
-        if let Some(id) = self.look_up(name, Want::Anything)? {
+        if let Some(id) = self.look_up(name, ExpectedType::Anything)? {
             if self.verify {
                 self.verified.push((id, name.to_owned(), negated));
                 return Ok(());
@@ -245,7 +248,7 @@ impl<'a> Session<'a> {
         if self.has_separator {
             return Err(CliError::fatal(format!("bad revision '{argument}'")));
         }
-        self.stage = Stage::Files;
+        self.stage = ArgumentStage::Files;
         if self.show_file(argument)? {
             self.repository()?.verify_file_name(argument, true)?;
         }
@@ -258,10 +261,10 @@ impl<'a> Session<'a> {
             return Ok(false);
         };
         let (left, right, is_symmetric) = (range.from, range.to, range.is_symmetric);
-        let Some(start) = self.look_up(left, Want::Committish)? else {
+        let Some(start) = self.look_up(left, ExpectedType::Committish)? else {
             return Ok(false);
         };
-        let Some(end) = self.look_up(right, Want::Committish)? else {
+        let Some(end) = self.look_up(right, ExpectedType::Committish)? else {
             return Ok(false);
         };
         self.show_revision(false, end, Some(right))?;
@@ -298,7 +301,7 @@ impl<'a> Session<'a> {
         };
         let name = argument[..at].as_bstr();
         let repository = self.repository()?;
-        let Some(id) = self.look_up(name, Want::Committish)? else {
+        let Some(id) = self.look_up(name, ExpectedType::Committish)? else {
             return Ok(false);
         };
         let Some(commit) = repository.peel_to(id, gix_object::Kind::Commit)? else {
@@ -398,7 +401,7 @@ impl<'a> Session<'a> {
         let Some(name) = self.default.take() else {
             return Ok(false);
         };
-        match self.look_up(name.as_bstr(), Want::Anything)? {
+        match self.look_up(name.as_bstr(), ExpectedType::Anything)? {
             Some(id) => {
                 self.show_revision(false, id, Some(name.as_bstr()))?;
                 Ok(true)

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto::Watch;
-use pronto::push::{self, Destination, Leases, Options, Outcome, PushSpec, Signed};
+use pronto::push::{self, Leases, Options, Outcome, PushRemote, PushSpec, Signed};
 use pronto::remote::connection::Settings;
 
 use super::push::checks::refuse_settings;
@@ -88,13 +88,13 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         return Err(CliError::unsupported("malformed settings of colours"));
     };
     let url = BStr::new(place.as_bytes());
-    let mut destination = Destination {
+    let mut destination = PushRemote {
         name: url.to_owned(),
         urls: vec![url.to_owned()],
-        ..Destination::default()
+        ..PushRemote::default()
     };
     if let Some(remote) = &args.remote {
-        destination.fetch = Destination::find(&repository, remote.as_bytes().into())?.fetch;
+        destination.fetch = PushRemote::find(&repository, remote.as_bytes().into())?.fetch;
     }
     if (args.all || args.mirror) && !refspecs.is_empty() || args.all && args.mirror {
         return Err(CliError::misuse("'send-pack' of all refs and of some"));

@@ -72,7 +72,7 @@ pub(crate) struct Args {
     /// With --store: 'serve', 'upkeep' (pack repositories again and delete what has expired) or 'both',
     /// which is the default
     #[arg(long, value_name = "ROLE", value_parser = role)]
-    role: Option<Role>,
+    role: Option<StoreDuty>,
     /// Check the configuration, and that a store can be reached, and exit
     #[arg(long)]
     check: bool,
@@ -137,7 +137,7 @@ pub(crate) struct Args {
 
 /// The tasks of a server in a shared object store (`--role`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Role {
+enum StoreDuty {
     Serve,
     Upkeep,
     Both,
@@ -149,11 +149,11 @@ pub(crate) fn run(_: &Args, context: &mut Context) -> Result<ExitCode, CliError>
 }
 
 /// Parses the value of `--role`.
-fn role(text: &str) -> Result<Role, String> {
+fn role(text: &str) -> Result<StoreDuty, String> {
     match text {
-        "serve" => Ok(Role::Serve),
-        "upkeep" => Ok(Role::Upkeep),
-        "both" => Ok(Role::Both),
+        "serve" => Ok(StoreDuty::Serve),
+        "upkeep" => Ok(StoreDuty::Upkeep),
+        "both" => Ok(StoreDuty::Both),
         _ => Err("it must be 'serve', 'upkeep' or 'both'".to_owned()),
     }
 }

@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         .lock()
         .read_to_end(&mut bytes)
         .map_err(|error| CliError::fatal(format!("cannot read the standard input: {error}")))?;
-    let mut input = Input { rest: &bytes };
+    let mut input = UnreadInput { rest: &bytes };
     let start = input.take(8, || "unable to read header".into())?;
     let is_old = !start.starts_with(SIGNATURE);
     if !is_old && start[4..] != [0, 0, 0, 2] {
@@ -60,11 +60,11 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
 }
 
 /// The unread rest of the input.
-struct Input<'a> {
+struct UnreadInput<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Input<'a> {
+impl<'a> UnreadInput<'a> {
     fn take(&mut self, len: usize, failed: impl FnOnce() -> String) -> Result<&'a [u8], CliError> {
         let Some((bytes, rest)) = self.rest.split_at_checked(len) else {
             return Err(CliError::fatal(failed()));
@@ -89,7 +89,7 @@ fn number(bytes: &[u8]) -> u32 {
 }
 
 /// Returns the number of objects according to the fan-out table.
-fn count(input: &mut Input<'_>) -> Result<u32, CliError> {
+fn count(input: &mut UnreadInput<'_>) -> Result<u32, CliError> {
     let table = input.take(BUCKETS * 4, || "unable to read index".into())?;
     let counts: Vec<u32> = table.chunks_exact(4).map(number).collect();
     match counts.is_sorted() {
@@ -100,7 +100,7 @@ fn count(input: &mut Input<'_>) -> Result<u32, CliError> {
 
 /// Prints an index of version 1: rows of an offset and an id.
 fn show_old(
-    input: &mut Input<'_>,
+    input: &mut UnreadInput<'_>,
     count: u32,
     kind: Kind,
     context: &mut Context,
@@ -117,7 +117,7 @@ fn show_old(
 
 /// Prints an index of version 2: tables of ids, checksums, offsets, and large offsets.
 fn show(
-    input: &mut Input<'_>,
+    input: &mut UnreadInput<'_>,
     count: u32,
     kind: Kind,
     context: &mut Context,

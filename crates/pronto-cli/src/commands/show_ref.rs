@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto::Repository;
-use pronto::refs::{Broken, Head, name};
+use pronto::refs::{BrokenRef, HeadValue, name};
 use pronto_hash::{IdCache, ObjectId};
 
 use crate::{CliError, Context, ExitCode};
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         return exclude_existing(&repository, start.as_encoded_bytes(), context);
     }
     let digits = digits(args, &repository)?;
-    let mut list = List {
+    let mut list = RefLister {
         args,
         repository: &repository,
         digits,
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
     if args.head {
         let head = match repository.head() {
-            Ok(Head::Branch { id, .. } | Head::Detached { id }) => Some(id),
+            Ok(HeadValue::Branch { id, .. } | HeadValue::Detached { id }) => Some(id),
             _ => None,
         };
         if let Some(id) = head {
@@ -108,7 +108,7 @@ fn digits(args: &Args, repository: &Repository) -> Result<Option<usize>, CliErro
     }
 }
 
-struct List<'a> {
+struct RefLister<'a> {
     args: &'a Args,
     repository: &'a Repository,
     digits: Option<usize>,
@@ -118,7 +118,7 @@ struct List<'a> {
     existing: IdCache<bool>,
 }
 
-impl List<'_> {
+impl RefLister<'_> {
     fn show_below(&mut self, prefix: &str) -> Result<(), CliError> {
         let mut found = Vec::new();
         let patterns = &self.args.patterns;
@@ -127,8 +127,8 @@ impl List<'_> {
         refs.for_each_or_broken(prefix, |reference| {
             let (name, id, peeled) = match reference {
                 Ok(reference) => (reference.name, reference.id, reference.peeled),
-                Err(Broken::Contents(name)) => (name, null, None),
-                Err(Broken::Dangling(_)) => return Ok(ControlFlow::Continue(())),
+                Err(BrokenRef::Contents(name)) => (name, null, None),
+                Err(BrokenRef::Dangling(_)) => return Ok(ControlFlow::Continue(())),
             };
             let is_end = |pattern: &OsString| is_end_of(pattern.as_encoded_bytes(), name);
             if patterns.is_empty() || patterns.iter().any(is_end) {
@@ -171,7 +171,7 @@ impl List<'_> {
     ) -> Result<(), CliError> {
         self.count += 1;
         let objects = self.repository.objects()?;
-        if !(self.existing).get_or_ask(&id, || objects.contains(&id))? {
+        if !(self.existing).get_or_insert_with(&id, || objects.contains(&id))? {
             return Err(CliError::fatal(format!(
                 "git show-ref: bad ref {name} ({id})"
             )));

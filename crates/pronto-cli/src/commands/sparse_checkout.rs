@@ -7,12 +7,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use bstr::{BStr, BString, ByteSlice};
-use pronto::sparse_checkout::sparse::Definition;
+use pronto::sparse_checkout::sparse::SparseDefinition;
 use pronto::sparse_checkout::{Applied, Modes};
 use pronto::{Repository, Watch};
 
 use super::pathspecs::unquote;
-use super::switching::{quoted, tell_failures};
+use super::switching::{print_failures, quoted};
 use crate::{CliError, Context, ExitCode};
 
 /// Arguments of `sparse-checkout`.
@@ -90,10 +90,10 @@ fn init(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
 }
 
 /// Returns the definition that includes only the files in the top directory.
-fn top_level(cone: bool) -> Definition {
+fn top_level(cone: bool) -> SparseDefinition {
     match cone {
-        true => Definition::Directories(BTreeSet::new()),
-        false => Definition::Patterns(vec!["/*".into(), "!/*/".into()]),
+        true => SparseDefinition::Directories(BTreeSet::new()),
+        false => SparseDefinition::Patterns(vec!["/*".into(), "!/*/".into()]),
     }
 }
 
@@ -105,8 +105,8 @@ fn set(args: &Args, words: Vec<BString>, context: &mut Context) -> Result<ExitCo
     }
     let words = checked(args, words, &repository, context)?;
     let mut definition = match cone {
-        true => Definition::Directories(BTreeSet::new()),
-        false => Definition::Patterns(Vec::new()),
+        true => SparseDefinition::Directories(BTreeSet::new()),
+        false => SparseDefinition::Patterns(Vec::new()),
     };
     extend(&mut definition, words, args)?;
     apply(&repository, Some(&definition), context)
@@ -123,7 +123,7 @@ fn add(args: &Args, words: Vec<BString>, context: &mut Context) -> Result<ExitCo
         let message = "unable to load existing sparse-checkout patterns";
         return Err(CliError::fatal(message));
     };
-    if repository.uses_cone()? && matches!(definition, Definition::Patterns(_)) {
+    if repository.uses_cone()? && matches!(definition, SparseDefinition::Patterns(_)) {
         context.report();
         let message = "existing sparse-checkout patterns do not use cone mode";
         return Err(CliError::fatal(message));
@@ -133,9 +133,16 @@ fn add(args: &Args, words: Vec<BString>, context: &mut Context) -> Result<ExitCo
 }
 
 /// Adds the arguments, or the lines of standard input (`--stdin`), to the definition.
-fn extend(definition: &mut Definition, words: Vec<BString>, args: &Args) -> Result<(), CliError> {
+fn extend(
+    definition: &mut SparseDefinition,
+    words: Vec<BString>,
+    args: &Args,
+) -> Result<(), CliError> {
     let words = match args.stdin {
-        true => lines(matches!(definition, Definition::Directories(_)), b'\n')?,
+        true => lines(
+            matches!(definition, SparseDefinition::Directories(_)),
+            b'\n',
+        )?,
         false => words,
     };
     let added = definition.add(words.iter().map(|word| word.as_bstr()));
@@ -244,7 +251,7 @@ fn reapply(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
 /// Applies `definition`, or the recorded definition if it is `None`.
 fn apply(
     repository: &Repository,
-    definition: Option<&Definition>,
+    definition: Option<&SparseDefinition>,
     context: &mut Context,
 ) -> Result<ExitCode, CliError> {
     let progress = context.progress(None, false);
@@ -261,17 +268,17 @@ fn apply(
         ),
     };
     context.report();
-    tell(&applied?, context)
+    print(&applied?, context)
 }
 
-fn tell(applied: &Applied, context: &mut Context) -> Result<ExitCode, CliError> {
+fn print(applied: &Applied, context: &mut Context) -> Result<ExitCode, CliError> {
     context.report();
     context.out.flush()?;
     if !applied.leftover.is_empty() {
         context.remark(&applied.leftover.to_string());
     }
     Ok(
-        match tell_failures(context, &applied.warnings, &applied.failed) {
+        match print_failures(context, &applied.warnings, &applied.failed) {
             // Git's exit code is -2.
             true => ExitCode::new(254),
             false => ExitCode::SUCCESS,
@@ -290,7 +297,7 @@ fn disable(context: &mut Context) -> Result<ExitCode, CliError> {
     context.take(repository);
     context.report();
     let applied = applied?;
-    let code = tell(&applied, context)?;
+    let code = print(&applied, context)?;
     match applied.failed.is_empty() {
         true => Ok(code),
         false => Err(CliError::fatal("error while refreshing working directory")),
@@ -309,7 +316,7 @@ fn list(context: &mut Context) -> Result<ExitCode, CliError> {
         None => {
             context.warn("this worktree is not sparse (sparse-checkout file may not exist)");
         }
-        Some(Definition::Directories(directories)) => {
+        Some(SparseDefinition::Directories(directories)) => {
             for directory in &directories {
                 let directory = quoted(&repository, directory.as_bstr())?;
                 writeln!(context.out, "{directory}")?;
@@ -339,8 +346,8 @@ fn check_rules(args: &Args, context: &mut Context) -> Result<ExitCode, CliError>
             })?;
             let words = split(&text, cone, b'\n')?;
             let mut definition = match cone {
-                true => Definition::Directories(BTreeSet::new()),
-                false => Definition::Patterns(Vec::new()),
+                true => SparseDefinition::Directories(BTreeSet::new()),
+                false => SparseDefinition::Patterns(Vec::new()),
             };
             let added = definition.add(words.iter().map(|word| word.as_bstr()));
             added.map_err(|error| CliError::fatal(error.message()))?;

@@ -1,8 +1,8 @@
 //! `status`: show changes and operations in progress.
 
+mod colours;
 mod lines;
 mod long;
-mod look;
 mod porcelain;
 mod settings;
 mod short;
@@ -11,10 +11,10 @@ mod verbose;
 use crate::paths::{Quoting, shown_path};
 use crate::{CliError, Context, ExitCode};
 use bstr::{BString, ByteSlice};
-use look::{Look, Slot};
+use colours::{ColourSlot, StatusColours};
 use pronto::status::Problem;
-use pronto::status::{Ignored, Renames, Report, Untracked, Upstream};
-use pronto::{ErrorKind, Repository, Watch, refs::Head};
+use pronto::status::{Ignored, Renames, Report, TrackedUpstream, Untracked};
+use pronto::{ErrorKind, Repository, Watch, refs::HeadValue};
 use settings::Settings;
 use std::ffi::OsString;
 use std::io::Write;
@@ -82,7 +82,7 @@ pub(crate) struct Args {
 
 /// The output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Format {
+enum StatusFormat {
     Long,
     Short,
     Porcelain,
@@ -90,12 +90,12 @@ enum Format {
 }
 
 /// The data that the output shows.
-struct View {
+struct StatusView {
     report: Report,
-    upstream: Option<Upstream>,
+    upstream: Option<TrackedUpstream>,
     stash_count: Option<usize>,
     settings: Settings,
-    look: Look,
+    look: StatusColours,
     /// The directory to which printed paths are relative.
     prefix: BString,
     null: bool,
@@ -129,21 +129,21 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         return Err(CliError::unsupported("names that are not ASCII in columns"));
     }
     let differences = match (view.settings.format, args.verbose) {
-        (Format::Long, times @ 1..) => {
+        (StatusFormat::Long, times @ 1..) => {
             Differences::prepare(&view, times, !args.pathspec.is_empty(), context)?
         }
         _ => None,
     };
     match view.settings.format {
-        Format::Long => long::print(
+        StatusFormat::Long => long::print(
             &view,
             &repository,
             differences.as_ref(),
             started.elapsed(),
             &mut context.out,
         )?,
-        Format::Short | Format::Porcelain => short::print(&view, &mut context.out)?,
-        Format::PorcelainV2 => porcelain::print(&view, &mut context.out)?,
+        StatusFormat::Short | StatusFormat::Porcelain => short::print(&view, &mut context.out)?,
+        StatusFormat::PorcelainV2 => porcelain::print(&view, &mut context.out)?,
     }
     context.out.flush()?;
     Ok(ExitCode::SUCCESS)
@@ -175,8 +175,8 @@ fn prepare(
     options.pathspec = pathspec;
     options.renames = settings.renames;
     options.ignore_submodules = settings.ignore_submodules;
-    options.state = matches!(settings.format, Format::Long);
-    options.detached_from = matches!(settings.format, Format::Long);
+    options.state = matches!(settings.format, StatusFormat::Long);
+    options.detached_from = matches!(settings.format, StatusFormat::Long);
     options.write_back = optional_locks;
     options.settle = pronto::status::Options::default().settle;
     options.monitor_program = crate::programs::own().ok();
@@ -189,10 +189,10 @@ fn gather(
     report: Report,
     settings: Settings,
     null: bool,
-) -> Result<View, CliError> {
-    let wants_branch = settings.branch || settings.format == Format::Long;
+) -> Result<StatusView, CliError> {
+    let wants_branch = settings.branch || settings.format == StatusFormat::Long;
     let upstream = match report.head.name().filter(|_| wants_branch) {
-        Some(name) if settings.format != Format::Long || report.head.id().is_some() => {
+        Some(name) if settings.format != StatusFormat::Long || report.head.id().is_some() => {
             context.check_remotes(repository.config())?;
             let tip = report.head.id();
             pronto::status::upstream(
@@ -212,15 +212,15 @@ fn gather(
             .map(|log| log.oldest_first().count()),
         false => None,
     };
-    let relative = settings.relative_paths && settings.format != Format::Porcelain;
+    let relative = settings.relative_paths && settings.format != StatusFormat::Porcelain;
     let prefix = if relative {
         repository.prefix_or_empty()
     } else {
         BString::default()
     };
-    let colored = matches!(settings.format, Format::Long | Format::Short);
-    let look = Look::read(repository, colored)?;
-    Ok(View {
+    let colored = matches!(settings.format, StatusFormat::Long | StatusFormat::Short);
+    let look = StatusColours::read(repository, colored)?;
+    Ok(StatusView {
         report,
         upstream,
         stash_count,
@@ -231,7 +231,7 @@ fn gather(
     })
 }
 
-impl View {
+impl StatusView {
     /// Returns the displayed name of the branch.
     fn branch(&self) -> Option<&bstr::BStr> {
         let name = self.report.head.name()?;
@@ -239,7 +239,7 @@ impl View {
     }
 
     fn is_detached(&self) -> bool {
-        matches!(self.report.head, Head::Detached { .. })
+        matches!(self.report.head, HeadValue::Detached { .. })
     }
 
     fn is_initial(&self) -> bool {

@@ -19,7 +19,7 @@ mod transfer;
 #[cfg(feature = "serve")]
 mod upkeep;
 
-use arguments::{Command, Common};
+use arguments::{CommonArguments, StoreCommand};
 
 use crate::{CliError, Context, ExitCode};
 
@@ -38,9 +38,9 @@ pub(super) use server::run as run_here;
 )]
 pub(crate) struct Args {
     #[command(flatten)]
-    common: Common,
+    common: CommonArguments,
     #[command(subcommand)]
-    command: Command,
+    command: StoreCommand,
 }
 
 /// Continues in the program `pronto-server`.

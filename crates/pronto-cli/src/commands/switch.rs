@@ -2,18 +2,18 @@
 
 use std::ffi::OsString;
 
-use pronto::refs::Head;
+use pronto::refs::HeadValue;
 use pronto::switch::Options;
 
 use crate::commands::restoring;
-use crate::commands::switching::{self, Common, Creation, Which, text};
+use crate::commands::switching::{self, BranchCreation, SwitchOptions, Which, text};
 use crate::{CliError, Context, ExitCode};
 
 /// Arguments of `switch`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     #[command(flatten)]
-    common: Common,
+    common: SwitchOptions,
     /// Create this branch and switch to it
     #[arg(short, long, value_name = "BRANCH")]
     create: Option<OsString>,
@@ -55,7 +55,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
     let creates = creates || creation.plain.is_some();
     let may_guess = !creates && common.guesses(&repository)?;
-    let rules = switching::Rules {
+    let rules = switching::ArgumentRules {
         which: Which::Switch,
         is_name: true,
         may_guess,
@@ -95,7 +95,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     options.detach = common.detach;
     options.discard = args.discard_changes || common.force;
     options.overwrite_untracked = common.force;
-    options.stay_lightly = true;
+    options.skips_worktree_scan = true;
     options.ignore_other_worktrees = common.ignore_other_worktrees;
     options.keep_ignored = common.overwrite_ignore == Some(false);
     options.empty = common.orphan.is_some();
@@ -121,8 +121,8 @@ impl Args {
     }
 
     /// Returns the branch to create. The branch that `--track` implies is not included.
-    fn creation(&self, context: &Context) -> Creation {
-        Creation {
+    fn creation(&self, context: &Context) -> BranchCreation {
+        BranchCreation {
             plain: text(self.create.as_ref()),
             force: text(self.force_create.as_ref()),
             log: false,
@@ -133,11 +133,11 @@ impl Args {
 
 fn expecting_a_branch(
     repository: &pronto::Repository,
-    start: &pronto::switch::Start,
+    start: &pronto::switch::StartPoint,
 ) -> Result<CliError, CliError> {
     let branch = match start.reference.as_ref().map(|name| name.as_slice()) {
         Some(b"HEAD") => match repository.head().map_err(CliError::of)? {
-            Head::Branch { name, .. } => Some(name),
+            HeadValue::Branch { name, .. } => Some(name),
             _ => None,
         },
         _ => None,

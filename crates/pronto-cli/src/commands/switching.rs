@@ -8,11 +8,11 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BStr, BString, ByteSlice};
-use pronto::switch::{NewBranch, NewHead, Options, Outcome, Report, Start, Tracking};
+use pronto::switch::{NewBranch, NewHead, Options, Outcome, Report, StartPoint, Tracking};
 use pronto::{PartialFailure, Repository, Watch};
 
+pub(crate) use crate::commands::shared::checkout_failures::print_failures;
 use crate::commands::shared::checkout_failures::refusal_message;
-pub(crate) use crate::commands::shared::checkout_failures::tell_failures;
 use crate::{CliError, Context, ExitCode};
 
 /// The exit code if an unborn branch could not be renamed.
@@ -20,7 +20,7 @@ const NOT_RENAMED: ExitCode = ExitCode::new(255);
 
 /// Options of both commands.
 #[derive(clap::Args, Debug, Default)]
-pub(crate) struct Common {
+pub(crate) struct SwitchOptions {
     /// Print only errors
     #[arg(short, long)]
     pub(crate) quiet: bool,
@@ -79,7 +79,7 @@ impl Which {
     }
 }
 
-impl Common {
+impl SwitchOptions {
     /// Hands unsupported calls to git before anything changes.
     pub(crate) fn check_supported(&self, repository: &Repository) -> Result<(), CliError> {
         check_submodules(repository, self.recurse_submodules.as_deref())?;
@@ -116,7 +116,7 @@ pub(crate) fn check_submodules(
 
 /// The branch to create, from the options.
 #[derive(Debug, Default)]
-pub(crate) struct Creation {
+pub(crate) struct BranchCreation {
     /// The branch of `-b` or `-c`.
     pub(crate) plain: Option<BString>,
     /// The branch of `-B` or `-C`, which is reset if it exists.
@@ -146,7 +146,7 @@ pub(crate) fn text(value: Option<&std::ffi::OsString>) -> Option<BString> {
 #[derive(Debug, Default)]
 pub(crate) struct Meaning {
     /// The commit or tree that the arguments name.
-    pub(crate) start: Option<Start>,
+    pub(crate) start: Option<StartPoint>,
     /// The name of the remote branch for which a local branch is created (`--guess`).
     pub(crate) guessed: Option<BString>,
     /// The number of arguments that the resolution has used.
@@ -155,7 +155,7 @@ pub(crate) struct Meaning {
 
 /// The rules for resolving the first argument.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Rules {
+pub(crate) struct ArgumentRules {
     pub(crate) which: Which,
     /// Whether the argument must be a revision. Otherwise it may be a path.
     pub(crate) is_name: bool,
@@ -168,7 +168,7 @@ pub(crate) fn understand(
     repository: &Repository,
     context: &mut Context,
     plain: &[std::ffi::OsString],
-    rules: Rules,
+    rules: ArgumentRules,
 ) -> Result<Meaning, CliError> {
     let Some(first) = plain.first() else {
         return Ok(Meaning::default());
@@ -203,7 +203,7 @@ fn guess(
     repository: &Repository,
     context: &mut Context,
     spec: &BStr,
-    rules: Rules,
+    rules: ArgumentRules,
 ) -> Result<Option<Meaning>, CliError> {
     let candidates = pronto::switch::remote_branches_named(repository, spec)?;
     let Some(chosen) = candidates.chosen else {
@@ -255,8 +255,8 @@ pub(crate) fn advises(repository: &Repository, name: &str) -> Result<bool, CliEr
 
 /// Returns the branch to create, after refusing options that exclude each other.
 pub(crate) fn creation(
-    common: &Common,
-    creation: &Creation,
+    common: &SwitchOptions,
+    creation: &BranchCreation,
     guessed: Option<BString>,
     repository: &Repository,
     which: Which,
@@ -323,7 +323,7 @@ pub(crate) fn name_after_remote(first: Option<&OsStr>, which: Which) -> Result<B
 pub(crate) fn switch(
     repository: &Repository,
     context: &mut Context,
-    common: &Common,
+    common: &SwitchOptions,
     options: &Options,
     merges: bool,
 ) -> Result<ExitCode, CliError> {
@@ -339,7 +339,7 @@ pub(crate) fn switch(
     };
     context.report_conversions();
     match outcome {
-        Outcome::Done(report) => report::tell(repository, context, common, options, &report),
+        Outcome::Done(report) => report::print(repository, context, common, options, &report),
         Outcome::Refused(_) if merges => {
             Err(CliError::unsupported("a stash of local changes in the way"))
         }
@@ -372,7 +372,7 @@ pub(crate) fn switch(
 fn failed(
     repository: &Repository,
     context: &mut Context,
-    common: &Common,
+    common: &SwitchOptions,
     options: &Options,
     failure: PartialFailure<Report>,
 ) -> Result<ExitCode, CliError> {
@@ -387,7 +387,7 @@ fn failed(
     };
     context.report_conversions();
     if report.new_head != NewHead::NotRenamed {
-        report::tell_moved_files(repository, context, common, &report)?;
+        report::print_moved_files(repository, context, common, &report)?;
     }
     Err(match (error.kind(), &report.new_head) {
         (pronto::ErrorKind::Hook, NewHead::NotRenamed) => CliError::of(error),

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto::Repository;
-use pronto::refs::{Expected, RefName, Target, name};
+use pronto::refs::{ExpectedValue, RefName, RefTarget, name};
 
 use crate::{CliError, Context, ExitCode};
 
@@ -69,7 +69,7 @@ fn target_of(
     // git also reads names that a transaction would refuse, so git runs the call if this fails.
     let found = repository.refs().find(name);
     let found = found.map_err(|_| CliError::lacking(format!("No such ref: {name}")))?;
-    let Some(Target::Symbolic(target)) = found.map(|found| found.target) else {
+    let Some(RefTarget::Symbolic(target)) = found.map(|found| found.target) else {
         return Ok(None);
     };
     if !follow {
@@ -136,7 +136,7 @@ fn delete(repository: &Repository, name: &BStr) -> Result<ExitCode, CliError> {
         return Err(CliError::fatal(format!("deleting '{name}' is not allowed")));
     }
     let mut change = repository.transaction();
-    change.delete(name, Expected::Anything);
+    change.delete(name, ExpectedValue::Anything);
     change.commit().map_err(failure)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,6 +1,6 @@
 //! `sync`: synchronise with a peer in both directions.
 
-mod tell;
+mod summary;
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -10,12 +10,13 @@ use pronto::Repository;
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Meter;
 use pronto_netsync::ErrorKind;
-use pronto_netsync::message::{Globs, PublishedRef, Role, Stored};
-use pronto_netsync::repository::Matcher;
-use pronto_netsync::session::{Admission, Options, Report, Session};
+use pronto_netsync::message::{Globs, PublishedRef, StoreResult, TransferRole};
+use pronto_netsync::repository::RefMatcher;
+use pronto_netsync::session::{Options, PeerPermissions, Report, SyncSession};
 use pronto_peer::{
-    self as netsync, Dial, KeyPair, KeyPaths, KnownPeer, KnownPeers, Link, Met, NetsyncAddress,
-    Peer, PeerRepository, Pipes, Watch, dial, drive,
+    self as netsync, DuplexStream, KeyPair, KeyPaths, KnownPeer, KnownPeers, NetsyncAddress,
+    PeerRepository, PipePair, ProcessAddress, ProcessPeer, SessionWatch, TlsPeer, connect_process,
+    drive,
 };
 
 use super::peers::{BUDGET_BYTES, PATIENCE, default_globs, failure};
@@ -103,14 +104,14 @@ pub(super) fn take(args: &Args, context: &mut Context) -> Result<String, CliErro
             return Err(CliError::fatal(message).with_hint(hint));
         }
     }
-    let part = Part {
+    let part = SyncSide {
         peer: &peer,
         role: wanted_role(args),
-        limits: Matcher::default(),
+        limits: RefMatcher::default(),
         path: Vec::new(),
     };
     let mut session = begin(args, part, &repository, &context.interrupt)?;
-    let whom = Dial {
+    let whom = ProcessAddress {
         address,
         program: crate::programs::own()
             .map_err(|error| CliError::fatal(format!("cannot find this program: {error}")))?,
@@ -118,7 +119,7 @@ pub(super) fn take(args: &Args, context: &mut Context) -> Result<String, CliErro
         own_name: &own_name,
         allows_unrelated: args.allow_unrelated,
     };
-    let child = dial(&whom, repository.config(), &environment)?;
+    let child = connect_process(&whom, repository.config(), &environment)?;
     converse(args, &mut session, child, context)?;
     report(args, &peer, &own_name, &mut session, context)?;
     Ok(peer)
@@ -129,11 +130,11 @@ fn report(
     args: &Args,
     peer: &str,
     own_name: &str,
-    session: &mut Session<PeerRepository>,
+    session: &mut SyncSession<PeerRepository>,
     context: &mut Context,
 ) -> Result<(), CliError> {
     let moved = session.repository().map(|beneath| beneath.moved().to_vec());
-    let summary = tell::Summary {
+    let summary = summary::SyncSummary {
         peer,
         own_name,
         report: session.report(),
@@ -148,11 +149,11 @@ fn report(
 }
 
 /// Returns the role of the peer that the options require (`--push`, `--pull`).
-fn wanted_role(args: &Args) -> Role {
+fn wanted_role(args: &Args) -> TransferRole {
     match (args.pull, args.push) {
-        (true, _) => Role::Sink,
-        (_, true) => Role::Source,
-        _ => Role::Both,
+        (true, _) => TransferRole::Sink,
+        (_, true) => TransferRole::Source,
+        _ => TransferRole::Both,
     }
 }
 
@@ -167,11 +168,12 @@ fn by_tls(
     netsync::check_protocol(netsync::TLS_PROTOCOL, repository.config(), &environment)?;
     let KeyPaths { key, peers } = super::netsync::paths(context)?;
     let (key, known) = (KeyPair::read(&key)?, KnownPeers::read(&peers)?);
-    let Met { mut link, peer } = netsync::meet(address, &key, &known, args.name.as_deref())?;
-    let part = Part {
+    let TlsPeer { mut link, peer } =
+        netsync::connect_tls(address, &key, &known, args.name.as_deref())?;
+    let part = SyncSide {
         peer: &peer.name,
         role: role_with(args, &peer)?,
-        limits: Matcher::new(peer.globs.clone()),
+        limits: RefMatcher::new(peer.globs.clone()),
         path: address.path.clone(),
     };
     let mut session = begin(args, part, &repository, &context.interrupt)?;
@@ -186,11 +188,11 @@ fn by_tls(
 
 /// Returns whether a server has refused a ref and given a reason.
 fn is_forbidden(published: &PublishedRef) -> bool {
-    published.stored == Stored::Refused && !published.stored_as.is_empty()
+    published.stored == StoreResult::Refused && !published.stored_as.is_empty()
 }
 
 /// Returns the role of this side, which is limited by the trust in the peer.
-fn role_with(args: &Args, peer: &KnownPeer) -> Result<Role, CliError> {
+fn role_with(args: &Args, peer: &KnownPeer) -> Result<TransferRole, CliError> {
     let (wanted, name) = (wanted_role(args), &peer.name);
     let refused = |what: &str| {
         let message = format!("'{name}' is not trusted to {what}");
@@ -201,18 +203,18 @@ fn role_with(args: &Args, peer: &KnownPeer) -> Result<Role, CliError> {
         Err(CliError::fatal(message).with_hint(hint))
     };
     match (wanted, peer.own_role()) {
-        (Role::Both, Some(role)) => Ok(role),
-        (Role::Sink, _) if !peer.roles.may_write => refused("give anything"),
-        (Role::Source, _) if !peer.roles.may_read => refused("take anything"),
+        (TransferRole::Both, Some(role)) => Ok(role),
+        (TransferRole::Sink, _) if !peer.roles.may_write => refused("give anything"),
+        (TransferRole::Source, _) if !peer.roles.may_read => refused("take anything"),
         _ => Ok(wanted),
     }
 }
 
 /// The parameters of this side of a session.
-struct Part<'a> {
+struct SyncSide<'a> {
     peer: &'a str,
-    role: Role,
-    limits: Matcher,
+    role: TransferRole,
+    limits: RefMatcher,
     /// The path by which the peer names the repository.
     path: Vec<u8>,
 }
@@ -220,16 +222,16 @@ struct Part<'a> {
 /// Creates the state of this side of the session.
 fn begin(
     args: &Args,
-    part: Part<'_>,
+    part: SyncSide<'_>,
     repository: &Arc<Repository>,
     interrupt: &Interrupt,
-) -> Result<Session<PeerRepository>, CliError> {
+) -> Result<SyncSession<PeerRepository>, CliError> {
     let mut ours = netsync::Options::new(part.peer.to_owned(), BUDGET_BYTES);
     ours.fast_forward = args.ff;
     ours.threads = 0;
     let beneath = PeerRepository::new(Arc::clone(repository), ours, interrupt.clone());
     let beneath = beneath.map_err(|error| failure(&error))?;
-    let admission = Admission {
+    let admission = PeerPermissions {
         object_format: beneath.object_format(),
         repository: beneath,
         role: part.role,
@@ -241,17 +243,17 @@ fn begin(
     options.nonce = netsync::nonce()?;
     options.is_dry_run = args.dry_run;
     options.allows_unrelated = args.allow_unrelated;
-    Session::initiate(options, admission).map_err(|error| failure(&error))
+    SyncSession::initiate(options, admission).map_err(|error| failure(&error))
 }
 
 /// Runs the session to its end.
 fn converse(
     args: &Args,
-    session: &mut Session<PeerRepository>,
-    mut child: Peer,
+    session: &mut SyncSession<PeerRepository>,
+    mut child: ProcessPeer,
     context: &mut Context,
 ) -> Result<(), CliError> {
-    let mut pipes = Pipes {
+    let mut pipes = PipePair {
         input: &mut child.output,
         output: &mut child.input,
     };
@@ -271,13 +273,13 @@ fn converse(
 
 fn run_session(
     args: &Args,
-    session: &mut Session<PeerRepository>,
-    link: &mut impl Link,
+    session: &mut SyncSession<PeerRepository>,
+    link: &mut impl DuplexStream,
     context: &mut Context,
 ) -> Result<(), pronto_netsync::Error> {
     let progress = context.progress(args.progress, args.quiet);
-    let mut meters = Meters::default();
-    let mut watch = Watch {
+    let mut meters = SyncMeters::default();
+    let mut watch = SessionWatch {
         report: &mut |report| meters.show(report, &*progress),
         interrupt: &context.interrupt,
         keep: &|_| Ok(()),
@@ -344,12 +346,12 @@ fn globs(args: &Args) -> Globs {
 /// The progress meters of a session. Progress is counted in bytes, because the protocol does not
 /// count commits.
 #[derive(Default)]
-struct Meters {
+struct SyncMeters {
     receiving: Option<(Meter, u64)>,
     sending: Option<(Meter, u64)>,
 }
 
-impl Meters {
+impl SyncMeters {
     fn show(&mut self, report: &Report, progress: &dyn pronto_io::progress::Progress) {
         let both = [
             (

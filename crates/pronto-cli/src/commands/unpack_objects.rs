@@ -5,14 +5,14 @@ use std::io::{IsTerminal, Write};
 use std::os::unix::ffi::OsStrExt;
 
 use bstr::ByteSlice;
-use pronto::fsck::{Inspector, Levels, Scope};
+use pronto::fsck::{FsckInspector, InspectionScope, Levels};
 use pronto::packs;
 use pronto_io::watch::Watch;
 use pronto_odb::{Quarantine, Salvaged, Store};
 use pronto_pack::indexer::{self, Options, Outcome, UNPACKING, scan_stream};
 use pronto_pack::salvage;
 
-use super::index_pack::{Input, leading_number};
+use super::index_pack::{PackInput, leading_number};
 use crate::commands::shared::bad_pack;
 use crate::{CliError, Context, ExitCode};
 
@@ -55,7 +55,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         let limit = leading_number(text);
         options.max_input_size_bytes = (limit > 0).then_some(limit);
     }
-    let mut input = Input::new(args.pack_header.as_deref())?;
+    let mut input = PackInput::new(args.pack_header.as_deref())?;
     let quiet = args.quiet || !std::io::stderr().is_terminal();
     let progress = context.prompt_progress(!quiet);
     if args.recover {
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         let watch = Watch::from(&context.interrupt).with_progress(&*progress);
         let store = repository.objects()?;
         let salvaged = store.salvage(&mut input, &salvaging, &watch);
-        return tell(salvaged, context);
+        return print(salvaged, context);
     }
     let mut levels = Levels::strict();
     if let Some(list) = &args.strict {
@@ -74,18 +74,18 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
     let store = repository.objects()?;
     let shallow = pronto::remote::shallow::read(&repository)?;
-    let scope = Scope {
+    let scope = InspectionScope {
         objects: true,
         links: true,
         shallow: Some(&shallow),
         store: Some(store),
-        ..Scope::default()
+        ..InspectionScope::default()
     };
-    let inspector = Inspector::new(options.kind, &levels, scope);
-    let mut watched = indexer::Context {
+    let inspector = FsckInspector::new(options.kind, &levels, scope);
+    let mut watched = indexer::IndexContext {
         progress: &*progress,
         interrupt: Some(&context.interrupt),
-        ..indexer::Context::default()
+        ..indexer::IndexContext::default()
     };
     let outcome = match (args.dry_run, &args.strict) {
         (true, _) => scan_stream(&mut input, &options, &watched),
@@ -95,7 +95,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             unpack_checked(store, &mut input, &options, &watched)
         }
     };
-    bad_pack::tell(&inspector, context);
+    bad_pack::print(&inspector, context);
     let Outcome { leftover, .. } =
         outcome.map_err(|error| bad_pack::report_unpacking(&error, context))?;
     context.out.write_all(&leftover)?;
@@ -103,7 +103,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
 }
 
 /// Prints the objects that could not be recovered from a damaged pack (`-r`).
-fn tell(salvaged: Salvaged, context: &mut Context) -> Result<ExitCode, CliError> {
+fn print(salvaged: Salvaged, context: &mut Context) -> Result<ExitCode, CliError> {
     for damage in &salvaged.damage {
         context.report_error(&damage.to_string());
     }
@@ -123,9 +123,9 @@ fn tell(salvaged: Salvaged, context: &mut Context) -> Result<ExitCode, CliError>
 /// (`--strict`).
 fn unpack_checked(
     store: &Store,
-    input: &mut Input,
+    input: &mut PackInput,
     options: &Options,
-    watched: &indexer::Context<'_>,
+    watched: &indexer::IndexContext<'_>,
 ) -> Result<Outcome, pronto_pack::Error> {
     let to_pack = |error: pronto_odb::Error| error.map_kind(pronto_pack::ErrorKind::from);
     let quarantine = Quarantine::begin(store).map_err(to_pack)?;

@@ -8,13 +8,13 @@ use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto::refresh::Options as Refresh;
-use pronto::update_index::{Action, Allowed, Mark, Options, Version};
+use pronto::update_index::{AllowedChanges, EntryMark, IndexAction, IndexVersion, Options};
 use pronto::{Repository, Watch};
 
 use crate::commands::pathspecs::unquote;
 use crate::terminal::text::write_to_stderr;
 use crate::{CliError, Context, ExitCode};
-use report::{failed, tell};
+use report::{failed, print};
 
 /// Arguments of `update-index`: each option applies to the paths after it.
 #[derive(clap::Args, Debug)]
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     repository.require_work_tree()?;
     let mut reader = Reader {
         repository: &repository,
-        how: How::default(),
+        how: UpdateFlags::default(),
         options: Options::default(),
     };
     reader.read(&args.arguments)?;
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let watch = Watch::from(&context.interrupt);
     let said = pronto::update_index::update_index(&repository, &options, &watch);
     let code = match said {
-        Ok(events) => tell(events, &how, context)?,
+        Ok(events) => print(events, &how, context)?,
         Err(failure) => return Err(failed(failure, &how, context)?),
     };
     if how.verbose {
@@ -67,13 +67,13 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             let line = format!("index-version: was {version_before}, set to {version}");
             writeln!(context.out, "{line}")?;
         }
-        tell_caches(&repository, &options, context)?;
+        print_caches(&repository, &options, context)?;
     }
     Ok(code)
 }
 
 /// Prints Git's messages about index extensions that were enabled or disabled.
-fn tell_caches(
+fn print_caches(
     repository: &Repository,
     options: &Options,
     context: &mut Context,
@@ -97,10 +97,10 @@ fn tell_caches(
 
 /// The effect of the options so far, because options apply to the following paths.
 #[derive(Clone, Debug, Default)]
-struct How {
-    allowed: Allowed,
+struct UpdateFlags {
+    allowed: AllowedChanges,
     force_remove: bool,
-    mark: Option<(Mark, bool)>,
+    mark: Option<(EntryMark, bool)>,
     executable: Option<bool>,
     quiet: bool,
     verbose: bool,
@@ -113,21 +113,21 @@ struct How {
     version: Option<u8>,
 }
 
-impl How {
+impl UpdateFlags {
     /// Returns the action that the options select for `path`.
-    fn action(&self, path: BString) -> Action {
+    fn action(&self, path: BString) -> IndexAction {
         match (self.mark, self.vouch) {
-            (Some((mark, on)), _) => Action::Mark(path, mark, on),
-            (None, Some(is_valid)) => Action::Vouch(path, is_valid),
-            (None, None) if self.force_remove => Action::Remove(path),
-            (None, None) => Action::Update(path, self.allowed),
+            (Some((mark, on)), _) => IndexAction::Mark(path, mark, on),
+            (None, Some(is_valid)) => IndexAction::Vouch(path, is_valid),
+            (None, None) if self.force_remove => IndexAction::Remove(path),
+            (None, None) => IndexAction::Update(path, self.allowed),
         }
     }
 }
 
 struct Reader<'a> {
     repository: &'a Repository,
-    how: How,
+    how: UpdateFlags,
     options: Options,
 }
 
@@ -190,21 +190,21 @@ impl Reader<'_> {
             "--unmerged" => how.allow_unmerged = true,
             "--ignore-submodules" => how.refresh.ignore_submodules = true,
             "--ignore-missing" => how.refresh.ignore_missing = true,
-            "--assume-unchanged" => how.mark = Some((Mark::AssumeUnchanged, true)),
-            "--no-assume-unchanged" => how.mark = Some((Mark::AssumeUnchanged, false)),
-            "--skip-worktree" => how.mark = Some((Mark::SkipWorktree, true)),
-            "--no-skip-worktree" => how.mark = Some((Mark::SkipWorktree, false)),
+            "--assume-unchanged" => how.mark = Some((EntryMark::AssumeUnchanged, true)),
+            "--no-assume-unchanged" => how.mark = Some((EntryMark::AssumeUnchanged, false)),
+            "--skip-worktree" => how.mark = Some((EntryMark::SkipWorktree, true)),
+            "--no-skip-worktree" => how.mark = Some((EntryMark::SkipWorktree, false)),
             "--chmod=+x" => how.executable = Some(true),
             "--chmod=-x" => how.executable = Some(false),
             "--force-write-index" => self.options.force_write = true,
             "--refresh" => {
                 let refresh = how.refresh.clone();
-                self.options.actions.push(Action::Refresh(refresh));
+                self.options.actions.push(IndexAction::Refresh(refresh));
             }
             "--really-refresh" => {
                 let mut refresh = how.refresh.clone();
                 refresh.really = true;
-                self.options.actions.push(Action::Refresh(refresh));
+                self.options.actions.push(IndexAction::Refresh(refresh));
             }
             "--split-index" => self.options.split = Some(true),
             "--no-split-index" => self.options.split = Some(false),
@@ -221,7 +221,7 @@ impl Reader<'_> {
             "--no-fsmonitor" => self.options.fsmonitor = Some(false),
             "--fsmonitor-valid" => how.vouch = Some(true),
             "--no-fsmonitor-valid" => how.vouch = Some(false),
-            "--clear-resolve-undo" => self.options.actions.push(Action::ClearResolveUndo),
+            "--clear-resolve-undo" => self.options.actions.push(IndexAction::ClearResolveUndo),
             _ if text.starts_with("--cacheinfo=") => {
                 return Err(CliError::usage("option `cacheinfo' takes no value"));
             }
@@ -238,9 +238,9 @@ impl Reader<'_> {
 
     fn version(&mut self, value: Option<&str>) -> Result<(), CliError> {
         let (version, number) = match value {
-            Some("2") => (Version::Two, 2),
-            Some("3") => (Version::Two, 3),
-            Some("4") => (Version::Four, 4),
+            Some("2") => (IndexVersion::Two, 2),
+            Some("3") => (IndexVersion::Two, 3),
+            Some("4") => (IndexVersion::Four, 4),
             _ => return Err(CliError::unsupported("such an index version")),
         };
         self.options.version = Some(version);
@@ -255,7 +255,7 @@ impl Reader<'_> {
         if let Some(executable) = how.executable {
             self.options
                 .actions
-                .push(Action::Executable(path, executable));
+                .push(IndexAction::Executable(path, executable));
         }
         Ok(())
     }
@@ -273,7 +273,7 @@ impl Reader<'_> {
         };
         let pathspec = self.repository.pathspec(given.iter().copied())?;
         let action = self.how.action(BString::default());
-        let again = Action::Again(Box::new(action), pathspec);
+        let again = IndexAction::Again(Box::new(action), pathspec);
         self.options.actions.push(again);
         Ok(())
     }
@@ -284,7 +284,7 @@ impl Reader<'_> {
             .iter()
             .map(|path| self.repository.entry_from_top(path.as_bytes().as_bstr()));
         let paths = paths.collect::<Result<_, _>>()?;
-        self.options.actions.push(Action::Unresolve(paths));
+        self.options.actions.push(IndexAction::Unresolve(paths));
         Ok(())
     }
 
@@ -340,7 +340,7 @@ impl Reader<'_> {
             return Err(expects());
         }
         let path = path.as_bstr();
-        self.options.actions.push(Action::Entry {
+        self.options.actions.push(IndexAction::Entry {
             path: path.to_owned(),
             mode: if mode == 0 { 0o100_644 } else { mode },
             id,
@@ -353,7 +353,7 @@ impl Reader<'_> {
 
     fn index_info(&mut self) -> Result<(), CliError> {
         let hex_len = self.repository.object_hash().len_in_hex();
-        let allowed = Allowed {
+        let allowed = AllowedChanges {
             add: true,
             remove: true,
             replace: true,
@@ -379,7 +379,7 @@ impl Reader<'_> {
                 false => unquote(&line[tab + 1..])
                     .ok_or_else(|| CliError::fatal("git update-index: bad quoting of path name"))?,
             };
-            self.options.actions.push(Action::Entry {
+            self.options.actions.push(IndexAction::Entry {
                 path,
                 mode,
                 id,

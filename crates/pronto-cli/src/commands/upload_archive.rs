@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use pronto::upload_archive::{Ended, Options, Streams, serve};
+use pronto::upload_archive::{ArchiveRequestEnd, ArchiveStreams, Options, serve};
 use pronto::{Environment, Error, ErrorKind, Repository, Watch, path, receive_pack};
 
 use crate::terminal::text::write_foreign_to_stderr;
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
                 .map(|()| repository)
         }
     };
-    let streams = Streams {
+    let streams = ArchiveStreams {
         input: &mut stream(&io::stdin())?,
         output: &mut stream(&io::stdout())?,
     };
@@ -58,8 +58,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         }
     });
     match serve(repository, &Options::default(), streams, &watch)? {
-        Ended::Served => Ok(ExitCode::SUCCESS),
-        Ended::Failed { line, .. } => {
+        ArchiveRequestEnd::Served => Ok(ExitCode::SUCCESS),
+        ArchiveRequestEnd::Failed { line, .. } => {
             write_foreign_to_stderr(&line)?;
             Err(CliError::silent(ExitCode::FATAL))
         }

@@ -8,13 +8,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use pronto::upload_pack::{
-    Ended, Options, Streams, advertise, answer, find_to_send, requested_version,
+    ConversationEnd, Options, UploadStreams, advertise, answer, find_to_send, requested_version,
 };
 use pronto::{ErrorKind, Watch};
 
 use rustix::process::Signal;
 
-use super::patience::{Patience, Watched, watch};
+use super::patience::{ClientTimeouts, WatchedStream, watch};
 use crate::terminal::text::write_foreign_to_stderr;
 use crate::{CliError, Context, ExitCode};
 
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let watching = Watch::from(&context.interrupt);
     // As in Git, a timeout ends the process with SIGALRM.
     let patience = (seconds > 0).then(|| {
-        watch(Patience {
+        watch(ClientTimeouts {
             silence: Duration::from_secs(u64::from(seconds)),
             whole: None,
             signal: Signal::ALARM,
@@ -88,26 +88,26 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     });
     let ended = match &patience {
         None => {
-            let streams = Streams {
+            let streams = UploadStreams {
                 input: &mut input,
                 output: &mut output,
             };
             answer(&repository, &options, streams, &watching)
         }
         Some(patience) => {
-            let streams = Streams {
-                input: &mut Watched::new(input, patience),
-                output: &mut Watched::new(output, patience),
+            let streams = UploadStreams {
+                input: &mut WatchedStream::new(input, patience),
+                output: &mut WatchedStream::new(output, patience),
             };
             answer(&repository, &options, streams, &watching)
         }
     };
     match ended? {
-        Ended::Served => Ok(ExitCode::SUCCESS),
-        Ended::Refused(message) => {
+        ConversationEnd::Served => Ok(ExitCode::SUCCESS),
+        ConversationEnd::Refused(message) => {
             Err(CliError::error(message.to_string()).with_code(ExitCode::FATAL))
         }
-        Ended::Aborted(text) => {
+        ConversationEnd::Aborted(text) => {
             write_foreign_to_stderr(&text)?;
             Err(CliError::silent(ExitCode::FATAL))
         }

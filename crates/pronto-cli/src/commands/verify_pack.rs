@@ -9,7 +9,9 @@ use pronto::Repository;
 use pronto_hash::Kind;
 use pronto_pack::indexer::INDEXING;
 
-use super::index_pack::{Listing, Verification, Watch, object_format, options_of, with_other_end};
+use super::index_pack::{
+    IndexWatch, Verification, VerifyListing, object_format, options_of, with_other_end,
+};
 use crate::{CliError, Context, ExitCode};
 
 /// Arguments of `verify-pack`.
@@ -43,9 +45,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         return Err(error);
     }
     let listing = match (args.stat_only, args.verbose) {
-        (true, _) => Listing::Counts,
-        (_, true) => Listing::Entries,
-        _ => Listing::Nothing,
+        (true, _) => VerifyListing::Counts,
+        (_, true) => VerifyListing::Entries,
+        _ => VerifyListing::Nothing,
     };
     let mut code = ExitCode::SUCCESS;
     for given in &args.packs {
@@ -59,11 +61,11 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
                 "bad"
             }
         };
-        let tells = match result {
+        let prints = match result {
             Ok(()) => args.verbose && !args.stat_only,
             Err(_) => args.verbose || args.stat_only,
         };
-        if tells {
+        if prints {
             say(&pack, verdict, context)?;
         }
     }
@@ -74,7 +76,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
 fn check(
     args: &Args,
     pack: &Path,
-    listing: Listing,
+    listing: VerifyListing,
     context: &mut Context,
 ) -> Result<(), CliError> {
     let repository = context.repository_if_any()?;
@@ -90,7 +92,7 @@ fn check(
         pack,
         index: &index,
         listing,
-        watch: &Watch::default(),
+        watch: &IndexWatch::default(),
         inspector: None,
     };
     verification.run(&options, context)

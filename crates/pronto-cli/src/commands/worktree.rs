@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use bstr::{BStr, BString, ByteSlice};
 use clap::ArgAction;
 use pronto::Watch;
-use pronto::worktrees::Expiry;
+use pronto::worktrees::ExpiryAge;
 
 use crate::{CliError, Context, ExitCode};
 
@@ -209,7 +209,7 @@ impl Args {
         .filter_map(|(given, name)| given.then_some(name))
     }
 
-    fn expiry(&self) -> Result<Expiry, CliError> {
+    fn expiry(&self) -> Result<ExpiryAge, CliError> {
         super::prune::expiry(self.expire.as_deref())
     }
 }

@@ -48,7 +48,7 @@ impl Background {
 
 /// The effect of background work on `gc.log`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum BackgroundResult {
     /// The messages of the work count as a failure, so that the work is not repeated immediately.
     Counts,
     /// The messages of the work are discarded.
@@ -62,7 +62,7 @@ pub(crate) enum Ending {
 pub(crate) fn in_background(
     repository: &Repository,
     context: &mut Context,
-    work: impl FnOnce(&mut Context) -> Result<Ending, CliError>,
+    work: impl FnOnce(&mut Context) -> Result<BackgroundResult, CliError>,
 ) -> Result<ExitCode, CliError> {
     let log = match pronto::maintenance::begin_gc_log(repository) {
         Err(error) if *error.kind() == ErrorKind::Locked => return Ok(ExitCode::SUCCESS),
@@ -74,18 +74,18 @@ pub(crate) fn in_background(
     let ending = match done {
         Ok(ending) => ending,
         Err(error) => {
-            context.end_if_asked();
+            context.exit_if_signalled();
             write_to_stderr(&error.render());
-            Ending::Counts
+            BackgroundResult::Counts
         }
     };
     match ending {
-        Ending::Idle => drop(log),
-        Ending::Passes => log.end(false)?,
-        Ending::Counts => log.end(true)?,
+        BackgroundResult::Idle => drop(log),
+        BackgroundResult::Passes => log.end(false)?,
+        BackgroundResult::Counts => log.end(true)?,
     }
     Ok(match ending {
-        Ending::Counts => ExitCode::FAILURE,
+        BackgroundResult::Counts => ExitCode::FAILURE,
         _ => ExitCode::SUCCESS,
     })
 }

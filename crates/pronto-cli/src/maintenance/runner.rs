@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use pronto::maintenance::{Runner, Step, Task};
+use pronto::maintenance::{CommandCall, CommandRunner, MaintenanceTask};
 use pronto::{Error, ErrorKind};
 
 use super::{Background, own_program};
@@ -23,8 +23,8 @@ impl Subprocesses<'_> {
     }
 }
 
-impl Runner for Subprocesses<'_> {
-    fn run(&mut self, step: &Step) -> Result<bool, Error> {
+impl CommandRunner for Subprocesses<'_> {
+    fn run(&mut self, step: &CommandCall) -> Result<bool, Error> {
         // Earlier output precedes that of the other process.
         let _ = self.context.out.flush();
         let mut command = self.command()?;
@@ -61,7 +61,7 @@ impl Runner for Subprocesses<'_> {
         Background::Rest.spawn(&mut command).is_ok()
     }
 
-    fn report_failure(&mut self, task: Task, error: &Error) {
+    fn report_failure(&mut self, task: MaintenanceTask, error: &Error) {
         let message = error.to_string();
         if !message.is_empty() {
             self.context.report_error(&message);

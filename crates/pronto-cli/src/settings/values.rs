@@ -12,7 +12,7 @@ mod readers;
 mod warnings;
 
 use bstr::{BStr, BString, ByteSlice};
-use pronto::config::{Config, EntryRef, Key};
+use pronto::config::{Config, ConfigEntry, ConfigKey};
 
 use super::LONGEST_NAME;
 use crate::error::CliError;
@@ -92,7 +92,7 @@ const OPENING: Readers = Readers::DEFAULT
 /// Returns the keys in `config` with malformed values that pronto reads when it opens a repository,
 /// but that none of `readers` reads.
 pub(crate) fn unread(readers: Readers, config: &Config) -> Vec<BString> {
-    let is_unread = |entry: &EntryRef<'_>| {
+    let is_unread = |entry: &ConfigEntry<'_>| {
         // The check of the value is first, because nearly all values are well formed.
         find(entry, OPENING).is_some_and(|found| found.kind.check(entry).is_err())
             && find(entry, readers).is_none()
@@ -102,15 +102,15 @@ pub(crate) fn unread(readers: Readers, config: &Config) -> Vec<BString> {
 }
 
 /// The type of a key, found for a set of readers.
-struct Found {
+struct KeyType {
     kind: Kind,
     /// The readers of the set that read the key.
     readers: Readers,
 }
 
 /// Returns the type of `entry`, if one of `readers` reads the key.
-fn find(entry: &EntryRef<'_>, readers: Readers) -> Option<Found> {
-    let key = Key::split(entry.key);
+fn find(entry: &ConfigEntry<'_>, readers: Readers) -> Option<KeyType> {
+    let key = ConfigKey::split(entry.key);
     let Some(subsection) = key.subsection else {
         return match key.section.as_bytes() {
             b"advice" => is_listed(ADVICE, key.variable)
@@ -142,7 +142,7 @@ fn find(entry: &EntryRef<'_>, readers: Readers) -> Option<Found> {
 }
 
 /// Returns the row of colours that contains `key`.
-fn find_colors(key: &Key<'_>, subsection: &BStr) -> Option<&'static Colors> {
+fn find_colors(key: &ConfigKey<'_>, subsection: &BStr) -> Option<&'static Colors> {
     COLORS.iter().find(|colors| {
         let is_here =
             |&(first, second): &(&str, &str)| key.section == first && subsection == second;
@@ -150,9 +150,9 @@ fn find_colors(key: &Key<'_>, subsection: &BStr) -> Option<&'static Colors> {
     })
 }
 
-fn meant(kind: Kind, of_key: Readers, wanted: Readers) -> Option<Found> {
+fn meant(kind: Kind, of_key: Readers, wanted: Readers) -> Option<KeyType> {
     let readers = of_key.and(wanted);
-    (!readers.is_empty()).then_some(Found { kind, readers })
+    (!readers.is_empty()).then_some(KeyType { kind, readers })
 }
 
 fn find_row(rows: &'static [TypedKey], name: &[u8]) -> Option<&'static TypedKey> {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::io::{self, IsTerminal};
 
 use pronto::Environment;
-use pronto::config::{Config, EntryRef, color};
+use pronto::config::{Config, ConfigEntry, color};
 
 use crate::CliError;
 
@@ -21,28 +21,28 @@ pub(crate) struct Paint {
 
 /// The settings of one kind of message: `color.NAME`, `color.NAME.SLOT`, `color.NAME.reset`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Scheme {
+pub(crate) struct ColourScheme {
     name: &'static str,
     slot: &'static str,
     start: &'static str,
 }
 
 /// The colours of advice (`color.advice`).
-pub(crate) const ADVICE: Scheme = Scheme {
+pub(crate) const ADVICE: ColourScheme = ColourScheme {
     name: "advice",
     slot: "hint",
     start: "\x1b[33m",
 };
 
 /// The colours of the message about a failed push (`color.push`).
-pub(crate) const PUSH: Scheme = Scheme {
+pub(crate) const PUSH: ColourScheme = ColourScheme {
     name: "push",
     slot: "error",
     start: "\x1b[31m",
 };
 
 /// The colours of rejected refs (`color.transport`).
-pub(crate) const TRANSPORT: Scheme = Scheme {
+pub(crate) const TRANSPORT: ColourScheme = ColourScheme {
     name: "transport",
     slot: "rejected",
     start: "\x1b[31m",
@@ -58,7 +58,7 @@ impl fmt::Display for BadColor {
     }
 }
 
-impl Scheme {
+impl ColourScheme {
     /// Returns the colours of this kind of message. Every setting is checked.
     ///
     /// # Errors
@@ -136,7 +136,7 @@ impl Scheme {
 ///
 /// # Errors
 /// Fails if the key has no value. The inner error is a value that is not a colour.
-fn color(entry: &EntryRef<'_>) -> Result<Result<String, BadColor>, CliError> {
+fn color(entry: &ConfigEntry<'_>) -> Result<Result<String, BadColor>, CliError> {
     let value = entry.string()?;
     Ok(color::parse(value).ok_or_else(|| BadColor(value.to_string())))
 }
@@ -146,7 +146,7 @@ fn color(entry: &EntryRef<'_>) -> Result<Result<String, BadColor>, CliError> {
 ///
 /// # Errors
 /// Fails if Git does not accept the value.
-fn is_colored(entry: Option<EntryRef<'_>>, environment: &Environment) -> Result<bool, CliError> {
+fn is_colored(entry: Option<ConfigEntry<'_>>, environment: &Environment) -> Result<bool, CliError> {
     let Some(entry) = entry else {
         return Ok(is_terminal(environment));
     };
@@ -221,7 +221,7 @@ impl RemoteWords {
                 .any(|(word, _)| is_bare(&format!("color.remote.{word}")))
     }
 
-    fn setting(config: &Config) -> Option<EntryRef<'_>> {
+    fn setting(config: &Config) -> Option<ConfigEntry<'_>> {
         let entry = config.entry_of("color.remote");
         entry.or_else(|| config.entry_of("color.ui"))
     }

@@ -10,14 +10,14 @@ use crate::CliError;
 /// The layout of a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Columns {
-    when: When,
-    layout: Layout,
+    when: ColumnMode,
+    layout: ColumnLayout,
     /// Whether each column is as wide as its content (`dense`).
     dense: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum When {
+enum ColumnMode {
     #[default]
     Never,
     Always,
@@ -26,7 +26,7 @@ enum When {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Layout {
+enum ColumnLayout {
     /// Filled from top to bottom, then to the right (`column`).
     #[default]
     Columns,
@@ -37,7 +37,7 @@ enum Layout {
 }
 
 /// The text around the items of a list.
-pub(crate) struct Frame {
+pub(crate) struct ColumnFrame {
     /// The text before each line.
     pub(crate) indent: String,
     /// The text at the end of each line.
@@ -66,7 +66,7 @@ impl Columns {
         match given {
             None => {}
             Some(words) => {
-                columns.when = When::Always;
+                columns.when = ColumnMode::Always;
                 columns.apply(words).map_err(|word| unknown(&word))?;
             }
         }
@@ -78,12 +78,12 @@ impl Columns {
         let words = words.split(|byte| b" ,".contains(byte));
         for word in words.filter(|word| !word.is_empty()) {
             match word {
-                b"always" => self.when = When::Always,
-                b"never" => self.when = When::Never,
-                b"auto" => self.when = When::Auto,
-                b"column" => self.layout = Layout::Columns,
-                b"row" => self.layout = Layout::Rows,
-                b"plain" => self.layout = Layout::Plain,
+                b"always" => self.when = ColumnMode::Always,
+                b"never" => self.when = ColumnMode::Never,
+                b"auto" => self.when = ColumnMode::Auto,
+                b"column" => self.layout = ColumnLayout::Columns,
+                b"row" => self.layout = ColumnLayout::Rows,
+                b"plain" => self.layout = ColumnLayout::Plain,
                 b"dense" => self.dense = true,
                 b"nodense" => self.dense = false,
                 _ => return Err(word.into()),
@@ -92,7 +92,7 @@ impl Columns {
             has_layout |= matches!(word, b"column" | b"row" | b"plain");
         }
         if has_layout && !has_when {
-            self.when = When::Always;
+            self.when = ColumnMode::Always;
         }
         Ok(())
     }
@@ -100,9 +100,9 @@ impl Columns {
     /// Returns whether lists are laid out in columns.
     pub(crate) fn is_active(self) -> bool {
         match self.when {
-            When::Never => false,
-            When::Always => true,
-            When::Auto => io::stdout().is_terminal(),
+            ColumnMode::Never => false,
+            ColumnMode::Always => true,
+            ColumnMode::Auto => io::stdout().is_terminal(),
         }
     }
 
@@ -110,7 +110,7 @@ impl Columns {
     pub(crate) fn print(
         self,
         items: &[BString],
-        frame: &Frame,
+        frame: &ColumnFrame,
         out: &mut impl Write,
     ) -> io::Result<()> {
         let Some(widest) = items.iter().map(|item| item.len()).max() else {
@@ -118,17 +118,17 @@ impl Columns {
         };
         let room = frame.width.saturating_sub(frame.indent.len());
         let columns = match self.layout {
-            Layout::Plain => 1,
+            ColumnLayout::Plain => 1,
             _ => (room / (widest + 1)).max(1),
         };
         let mut grid = Grid {
             items,
-            by_rows: self.layout == Layout::Rows,
+            by_rows: self.layout == ColumnLayout::Rows,
             columns,
             rows: items.len().div_ceil(columns),
         };
         let mut widths = vec![widest + 1; grid.columns];
-        if self.dense && self.layout != Layout::Plain {
+        if self.dense && self.layout != ColumnLayout::Plain {
             widths = grid.shrink(room);
         }
         grid.print(&widths, frame, out)
@@ -182,7 +182,7 @@ impl Grid<'_> {
         self.widths()
     }
 
-    fn print(&self, widths: &[usize], frame: &Frame, out: &mut impl Write) -> io::Result<()> {
+    fn print(&self, widths: &[usize], frame: &ColumnFrame, out: &mut impl Write) -> io::Result<()> {
         for row in 0..self.rows {
             for (column, width) in widths.iter().enumerate() {
                 let at = self.at(column, row);
@@ -228,7 +228,7 @@ mod tests {
         let mut columns = Columns::default();
         columns.apply(words.into()).expect("known words");
         let items = ["a", "bbbbbbbb", "cc", "d", "ee"].map(BString::from);
-        let frame = Frame {
+        let frame = ColumnFrame {
             indent: "> ".to_owned(),
             end: "\n",
             width,

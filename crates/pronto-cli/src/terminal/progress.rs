@@ -50,11 +50,11 @@ const OF_FILES: &[&str] = &["Updating files", "Filtering content"];
 
 /// The presentation of progress, and the properties of the terminal.
 #[derive(Clone, Copy, Debug)]
-pub struct Look {
+pub struct ProgressStyle {
     /// Whether meters are drawn (`--progress`).
     pub meters: bool,
     /// The messages to print.
-    pub messages: Messages,
+    pub messages: PrintedMessages,
     /// Whether the terminal supports the escape sequence that clears the rest of a line.
     pub clears: bool,
     /// The delay before a phase is shown (`GIT_PROGRESS_DELAY`).
@@ -65,7 +65,7 @@ pub struct Look {
 
 /// The messages that are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Messages {
+pub enum PrintedMessages {
     /// All messages.
     All,
     /// Only the messages of a server, which are printed even by a quiet command.
@@ -74,7 +74,7 @@ pub enum Messages {
 
 /// A [`Progress`] that draws meters on a terminal. Clones share the state.
 #[derive(Clone)]
-pub struct Terminal(Arc<Shared>);
+pub struct Terminal(Arc<Display>);
 
 impl std::fmt::Debug for Terminal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -82,25 +82,25 @@ impl std::fmt::Debug for Terminal {
     }
 }
 
-struct Shared {
-    look: Look,
-    state: Mutex<State>,
+struct Display {
+    look: ProgressStyle,
+    state: Mutex<DisplayState>,
     wake: Condvar,
 }
 
 /// A function that reads the colours for a server's lines.
 type ReadWords = Box<dyn FnOnce() -> RemoteWords + Send>;
 
-struct State {
+struct DisplayState {
     out: Box<dyn Write + Send>,
     words: RemoteWords,
     /// The function that is called before the first line of a server is shown.
     read_words: Option<ReadWords>,
-    lines: VecDeque<Line>,
+    lines: VecDeque<ProgressLine>,
     has_thread: bool,
 }
 
-struct Line {
+struct ProgressLine {
     meter: Meter,
     begun: Instant,
     wait: Duration,
@@ -113,25 +113,25 @@ struct Line {
 
 impl Terminal {
     /// Creates a terminal that draws with `look` on `out`. Lines of a server are not coloured.
-    pub fn new(look: Look, out: Box<dyn Write + Send>) -> Self {
+    pub fn new(look: ProgressStyle, out: Box<dyn Write + Send>) -> Self {
         Terminal::with_words(look, out, RemoteWords::default)
     }
 
     /// Does the same as [`new`](Self::new), but colours words in the lines of a server. `read` is
     /// called before the first such line is shown.
     pub(crate) fn with_words(
-        look: Look,
+        look: ProgressStyle,
         out: Box<dyn Write + Send>,
         read: impl FnOnce() -> RemoteWords + Send + 'static,
     ) -> Self {
-        let state = State {
+        let state = DisplayState {
             out,
             words: RemoteWords::default(),
             read_words: Some(Box::new(read)),
             lines: VecDeque::new(),
             has_thread: false,
         };
-        Terminal(Arc::new(Shared {
+        Terminal(Arc::new(Display {
             look,
             state: Mutex::new(state),
             wake: Condvar::new(),
@@ -144,7 +144,7 @@ impl Terminal {
         state.tick(&self.0.look, Instant::now());
     }
 
-    fn start_thread(&self, state: &mut State) {
+    fn start_thread(&self, state: &mut DisplayState) {
         if std::mem::replace(&mut state.has_thread, true) {
             return;
         }
@@ -170,8 +170,8 @@ impl Terminal {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl Display {
+    fn lock(&self) -> MutexGuard<'_, DisplayState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -184,7 +184,7 @@ impl Progress for Terminal {
             let mut state = self.0.lock();
             state.tick(&self.0.look, now);
             let at_once = SHOWN_AT_ONCE.contains(&title);
-            state.lines.push_back(Line {
+            state.lines.push_back(ProgressLine {
                 meter: meter.clone(),
                 begun: now,
                 wait: if at_once {
@@ -205,7 +205,7 @@ impl Progress for Terminal {
 
     /// Prints `text` as a line. If `text` ends with a carriage return, the next line overwrites it.
     fn message(&self, text: &str) {
-        if self.0.look.messages == Messages::OfRemote && !text.starts_with(FROM_REMOTE) {
+        if self.0.look.messages == PrintedMessages::OfRemote && !text.starts_with(FROM_REMOTE) {
             return;
         }
         let mut state = self.0.lock();
@@ -236,7 +236,7 @@ impl Progress for Terminal {
     }
 }
 
-impl State {
+impl DisplayState {
     fn print(&mut self, text: &str) {
         // A closed standard error cannot be reported.
         let _ = self
@@ -246,7 +246,7 @@ impl State {
     }
 
     /// Draws the meters that are due, and drops finished meters.
-    fn tick(&mut self, look: &Look, now: Instant) {
+    fn tick(&mut self, look: &ProgressStyle, now: Instant) {
         while let Some(line) = self.lines.front_mut() {
             let over = line.meter.is_finished();
             let given_up = !over && line.meter.is_abandoned();
@@ -267,9 +267,9 @@ impl State {
     }
 }
 
-impl Line {
+impl ProgressLine {
     /// Returns the text to print if the line must be redrawn.
-    fn draw(&mut self, look: &Look, now: Instant, over: bool) -> Option<String> {
+    fn draw(&mut self, look: &ProgressStyle, now: Instant, over: bool) -> Option<String> {
         let age = now.saturating_duration_since(self.begun);
         if age < self.wait || (over && self.drawn_at.is_none() && self.wait > Duration::ZERO) {
             return None;
@@ -301,7 +301,7 @@ impl Line {
     }
 
     /// Formats title and counters on one line, or on two lines if the terminal is too narrow.
-    fn lay_out(&mut self, counters: &str, look: &Look, over: bool) -> String {
+    fn lay_out(&mut self, counters: &str, look: &ProgressStyle, over: bool) -> String {
         let end = match over {
             true => format!(", {}.\n", self.meter.ending().unwrap_or("done")),
             false => "\r".to_owned(),

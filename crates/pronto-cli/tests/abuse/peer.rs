@@ -3,10 +3,10 @@
 use std::io::{self, Read as _, Write as _};
 use std::time::{Duration, Instant};
 
-use pronto_netsync::frame::{FrameType, HEADER_BYTES, Header};
-use pronto_netsync::message::{Accept, Globs, Hello, ObjectFormat, Refusal, Role};
+use pronto_netsync::frame::{FrameHeader, FrameType, HEADER_BYTES};
+use pronto_netsync::message::{Accept, Globs, Hello, ObjectFormat, SessionRefusal, TransferRole};
 use pronto_netsync::varint;
-use pronto_peer::{KeyPair, KnownPeers, Link as _, NetsyncAddress, TlsLink, meet};
+use pronto_peer::{DuplexStream as _, KeyPair, KnownPeers, NetsyncAddress, TlsLink, connect_tls};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::server::PATIENCE;
@@ -49,7 +49,7 @@ pub(crate) fn known(kind: FrameType, body: &[u8]) -> Vec<u8> {
 }
 
 /// Returns the shortest greeting of a peer.
-pub(crate) fn hello(repository: &str, role: Role) -> Hello {
+pub(crate) fn hello(repository: &str, role: TransferRole) -> Hello {
     Hello {
         versions: vec![1],
         object_format: ObjectFormat::Sha1,
@@ -75,7 +75,7 @@ pub(crate) struct Talk {
 impl Talk {
     /// Connects, and completes the handshake.
     pub(crate) fn open(address: &NetsyncAddress, key: &KeyPair, known: &KnownPeers) -> Self {
-        let met = meet(address, key, known, Some("desk"));
+        let met = connect_tls(address, key, known, Some("desk"));
         Talk {
             link: met.expect("the server listens").link,
             received: Vec::new(),
@@ -141,7 +141,7 @@ impl Talk {
     pub(crate) fn next(&mut self) -> Result<Option<(u8, Vec<u8>)>, String> {
         let end = Instant::now() + PATIENCE;
         loop {
-            let header = Header::parse(&self.received).map_err(|error| error.to_string())?;
+            let header = FrameHeader::parse(&self.received).map_err(|error| error.to_string())?;
             if let Some(header) = header
                 && self.received.len() >= header.frame_bytes()
             {
@@ -166,7 +166,7 @@ impl Talk {
             match self.next()? {
                 None => return Ok((End::Closed, Vec::new())),
                 Some((found, body)) if found == FrameType::Error as u8 => {
-                    let refusal = Refusal::read(&body).map_err(|error| error.to_string())?;
+                    let refusal = SessionRefusal::read(&body).map_err(|error| error.to_string())?;
                     return Ok((End::Refused(refusal.text), Vec::new()));
                 }
                 Some((found, body)) if found == kind as u8 => return Ok((End::Frame(found), body)),

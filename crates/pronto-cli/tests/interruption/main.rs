@@ -13,8 +13,10 @@ const ROUNDS: u64 = 40;
 
 /// Returns the value of `PRONTO_TEST_KILLS`, or [`ROUNDS`].
 fn rounds() -> u64 {
-    let told = std::env::var("PRONTO_TEST_KILLS").ok();
-    told.and_then(|text| text.parse().ok()).unwrap_or(ROUNDS)
+    let reported = std::env::var("PRONTO_TEST_KILLS").ok();
+    reported
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(ROUNDS)
 }
 
 #[test]

@@ -232,11 +232,11 @@ fn first_line(path: &Path) -> String {
 fn the_lock_of_a_killed_process_is_taken_over() {
     let scratch = Scratch::new();
     let top = repository(&scratch, "killed");
-    let (begun, go_on) = (fifo(&scratch, "begun"), fifo(&scratch, "go-on"));
+    let (begun, resume) = (fifo(&scratch, "begun"), fifo(&scratch, "go-on"));
     let script = format!(
         "#!/bin/sh\necho begun >'{}'\nread line <'{}'\ncat\n",
         begun.display(),
-        go_on.display()
+        resume.display()
     );
     let filter = scratch.script("filter", "wait", &script);
     let clean = format!("'{}'", filter.display());
@@ -255,7 +255,7 @@ fn the_lock_of_a_killed_process_is_taken_over() {
     assert!(lock.exists(), "add holds the lock");
     add.kill().expect("it runs");
     add.wait().expect("it ends");
-    std::fs::write(&go_on, "go\n").expect("the filter reads");
+    std::fs::write(&resume, "go\n").expect("the filter reads");
     assert!(
         lock.exists(),
         "nothing removes the lock of a killed process"

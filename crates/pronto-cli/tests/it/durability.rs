@@ -195,7 +195,7 @@ fn unknown_components_are_reported() {
         .args(["-c", "core.fsync=index,nothing", "add", "file"])
         .output()
         .expect("it starts");
-    let told = String::from_utf8_lossy(&output.stderr);
+    let reported = String::from_utf8_lossy(&output.stderr);
     let warning = "warning: ignoring unknown core.fsync component 'nothing'";
-    assert_eq!(told.matches(warning).count(), 1, "{told}");
+    assert_eq!(reported.matches(warning).count(), 1, "{reported}");
 }

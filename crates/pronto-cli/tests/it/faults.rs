@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use slowfs::{Fault, Folding, Model, Mount};
+use slowfs::{CallFault, Folding, Model, SlowMount};
 
 use test_support::{Need, lacks};
 
@@ -29,7 +29,7 @@ const SAMPLE: u64 = 40;
 /// A repository whose worktree is on a `slowfs` mount.
 pub(crate) struct Place {
     // The mount is dropped before the directories.
-    pub(crate) mount: Mount,
+    pub(crate) mount: SlowMount,
     pub(crate) scratch: Scratch,
 }
 
@@ -49,7 +49,7 @@ impl Place {
         std::fs::create_dir_all(&real).expect("a directory");
         std::fs::create_dir(&at).expect("a directory");
         Need::Fuse.note();
-        match Mount::new(&real, &at, model) {
+        match SlowMount::new(&real, &at, model) {
             Ok(mount) => Some(Place { mount, scratch }),
             Err(error) => {
                 lacks!(Need::Fuse, error);
@@ -62,7 +62,7 @@ impl Place {
         let Place { mount, scratch } = self;
         drop(mount);
         let (real, at) = (scratch.path().join("real"), scratch.path().join("work"));
-        let mount = Mount::new(&real, &at, model).expect("it was mounted before");
+        let mount = SlowMount::new(&real, &at, model).expect("it was mounted before");
         Place { mount, scratch }
     }
 
@@ -217,14 +217,14 @@ fn each_call_fails(in_place: &str) {
     let asked = asked_calls(calls);
     let is_part = asked.as_ref().is_some_and(|asked| *asked != (1..=calls));
     let faults = [
-        Fault::Error(ENOSPC),
-        Fault::Error(EIO),
-        Fault::Error(EACCES),
-        Fault::Error(EINTR),
-        Fault::Short,
+        CallFault::Error(ENOSPC),
+        CallFault::Error(EIO),
+        CallFault::Error(EACCES),
+        CallFault::Error(EINTR),
+        CallFault::Short,
     ];
     let (mut fatal, mut failed, mut unharmed) = (0, 0, 0);
-    let mut run = |number: u64, fault: Fault| {
+    let mut run = |number: u64, fault: CallFault| {
         let mut context = format!("call {number} of {calls}: {fault:?}");
         model.reset();
         model.fault_at(number, fault);
@@ -306,12 +306,12 @@ fn a_failing_close_costs_its_file() {
     let model = place.mount.model();
     model.reset();
     for number in [3, 40, 41, 90] {
-        model.fault(slowfs::Call::Flush, number, Fault::Error(ENOSPC));
+        model.fault(slowfs::FsCall::Flush, number, CallFault::Error(ENOSPC));
     }
     model.fault(
-        slowfs::Call::Flush,
+        slowfs::FsCall::Flush,
         60,
-        Fault::Late(std::time::Duration::from_millis(50)),
+        CallFault::Late(std::time::Duration::from_millis(50)),
     );
     let output = place.pronto(&["checkout", "-q", "-f", "--detach", "two"]);
     model.clear_faults();
@@ -336,7 +336,7 @@ fn a_file_whose_creation_seems_to_fail_is_removed() {
     for error in [ENOSPC, EIO, EACCES, EINTR] {
         bring_to(&place, "one");
         model.reset();
-        model.fault(slowfs::Call::Create, 7, Fault::MadeAndLost(error));
+        model.fault(slowfs::FsCall::Create, 7, CallFault::MadeAndLost(error));
         let output = place.pronto(&["checkout", "-q", "-f", "--detach", "two"]);
         model.clear_faults();
         let said = stderr(&output);

@@ -358,8 +358,8 @@ fn connections_to_daemons_use_the_configured_proxy_program() {
         let output = pronto(folder.path(), &arguments, variables);
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{arguments:?}: {said}");
-        let told = std::fs::read_to_string(&called).expect("it was called");
-        assert_eq!(told, "host.example 9418\n");
+        let reported = std::fs::read_to_string(&called).expect("it was called");
+        assert_eq!(reported, "host.example 9418\n");
         std::fs::remove_file(&called).expect("it is there");
     }
     assert!(origin.exists());

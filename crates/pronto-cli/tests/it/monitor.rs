@@ -93,7 +93,7 @@ pub(crate) fn truth(top: &Path, mode: &str) -> String {
     git(top, &[&PLAIN[..], &status].concat())
 }
 
-pub(crate) fn told(top: &Path, program: &Path, mode: &str) -> String {
+pub(crate) fn reported(top: &Path, program: &Path, mode: &str) -> String {
     let output = process(program)
         .args(["status", "--porcelain", "--no-renames", mode])
         .current_dir(top)
@@ -122,7 +122,7 @@ pub(crate) fn compare(top: &Path, at: u64) {
     settle(top);
     for mode in ["-unormal", "-uall", "-uno", "-unormal"] {
         assert_eq!(
-            told(top, pronto_path(), mode),
+            reported(top, pronto_path(), mode),
             truth(top, mode),
             "change {at}, {mode}"
         );
@@ -338,7 +338,7 @@ fn a_status_of_some_paths_does_not_hide_changes_of_others() {
     age(&file, moment);
     git(&top, &["add", "d0"]);
     settle(&top);
-    assert_eq!(told(&top, pronto_path(), "-uno"), "");
+    assert_eq!(reported(&top, pronto_path(), "-uno"), "");
     // Only its content and the age of the index reveal that it has changed.
     std::fs::write(&file, "9\n").expect("a file");
     age(&file, moment);
@@ -352,7 +352,7 @@ fn a_status_of_some_paths_does_not_hide_changes_of_others() {
         .output();
     assert!(output.expect("it starts").status.success());
     assert!(truth(&top, "-uno").contains(" M d0/e0/f0/file0\n"));
-    assert_eq!(told(&top, pronto_path(), "-uno"), " M d0/e0/f0/file0\n");
+    assert_eq!(reported(&top, pronto_path(), "-uno"), " M d0/e0/f0/file0\n");
 }
 
 #[test]
@@ -410,10 +410,10 @@ fn hooks_are_called_in_both_versions() {
         let hook = scratch.script("hooks", "monitor", &script);
         git(&top, &["config", "core.fsmonitor", &hook.to_string_lossy()]);
         settle(&top);
-        assert_eq!(told(&top, pronto_path(), "-uno"), "");
+        assert_eq!(reported(&top, pronto_path(), "-uno"), "");
         std::fs::write(top.join("d0/e0/f0/file0"), "changed\n").expect("a file");
         std::fs::write(top.join("d1/e1/f1/file1"), "changed\n").expect("a file");
-        assert_eq!(told(&top, pronto_path(), "-uno"), " M d0/e0/f0/file0\n");
+        assert_eq!(reported(&top, pronto_path(), "-uno"), " M d0/e0/f0/file0\n");
         let asked = std::fs::read_to_string(scratch.path().join("asked")).expect("it was asked");
         assert!(
             asked

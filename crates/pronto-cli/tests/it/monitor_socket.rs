@@ -44,8 +44,11 @@ fn a_repository_on_a_network_file_system_has_its_socket_elsewhere() {
         command.output().expect("it starts")
     };
     let refused = call(&["fsmonitor--daemon", "run"]);
-    let told = stderr(&refused);
-    assert!(told.contains("is incompatible with fsmonitor"), "{told}");
+    let reported = stderr(&refused);
+    assert!(
+        reported.contains("is incompatible with fsmonitor"),
+        "{reported}"
+    );
     configure("fsmonitor.allowRemote", "true");
     let name = name(&work.canonicalize().expect("it is there"));
     for (directory, configured) in [(&home, ""), (&sockets, "~/../sockets")] {

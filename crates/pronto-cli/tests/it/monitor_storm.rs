@@ -7,7 +7,7 @@ use std::time::Duration;
 use test_support::git::reference;
 use test_support::{Need, Random, lacks, need, report_missing_reference};
 
-use super::monitor::{Monitor, compare, git, repository, told, truth};
+use super::monitor::{Monitor, compare, git, reported, repository, truth};
 use crate::support::{Scratch, process, pronto, stdout};
 
 /// The number of changes, unless `PRONTO_STORM` is set.
@@ -167,7 +167,7 @@ fn storm(top: &Path) {
         compare(top, at);
         if let Some(peer) = peer {
             assert_eq!(
-                told(top, peer, "-unormal"),
+                reported(top, peer, "-unormal"),
                 truth(top, "-unormal"),
                 "git, {at}"
             );

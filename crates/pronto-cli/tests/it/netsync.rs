@@ -145,9 +145,9 @@ fn diverged_histories_are_exchanged() {
     // change.
     pair.git("one", &["merge", "-q", "-m", "both", "other/main"]);
     pair.commit("one", "after", "merge\n");
-    let told = pair.synced(&["../other"]);
+    let reported = pair.synced(&["../other"]);
     assert_eq!(
-        told,
+        reported,
         "To other\n\x20  forward  main -> one/main\nmain is ahead of other/main\n"
     );
     pair.check();
@@ -190,12 +190,12 @@ fn branches_move_only_on_request_and_not_if_checked_out() {
             .ends_with("main is behind other/main\nside is behind other/side\n")
     );
     assert_eq!(pair.git("one", &["rev-parse", "side"]), before);
-    let told = pair.synced(&["--ff", "../other"]);
+    let reported = pair.synced(&["--ff", "../other"]);
     assert!(
-        told.starts_with(
+        reported.starts_with(
             "main is behind other/main, and checked out\nside was moved forward to other/side\n"
         ),
-        "{told}"
+        "{reported}"
     );
     assert_eq!(
         pair.git("one", &["rev-parse", "side"]),
@@ -218,17 +218,20 @@ fn a_dry_run_reports_and_globs_select() {
     pair.git("other", &["branch", "secret"]);
     pair.commit("other", "theirs", "theirs\n");
     let before = pair.git("one", &["for-each-ref"]);
-    let told = pair.synced(&["-n", "../other", "--exclude", "secret"]);
+    let reported = pair.synced(&["-n", "../other", "--exclude", "secret"]);
     assert!(
-        told.starts_with("Would take 1 commits, 3 objects of "),
-        "{told}"
+        reported.starts_with("Would take 1 commits, 3 objects of "),
+        "{reported}"
     );
-    assert!(told.contains(" bytes:\n main\nWould give "), "{told}");
-    assert_eq!(pair.git("one", &["for-each-ref"]), before);
-    let told = pair.synced(&["../other", "--pull", "--include", "m*", "--json"]);
     assert!(
-        told.starts_with("{\"peer\":\"other\",\"as\":\"one\",\"dry_run\":false,"),
-        "{told}"
+        reported.contains(" bytes:\n main\nWould give "),
+        "{reported}"
+    );
+    assert_eq!(pair.git("one", &["for-each-ref"]), before);
+    let reported = pair.synced(&["../other", "--pull", "--include", "m*", "--json"]);
+    assert!(
+        reported.starts_with("{\"peer\":\"other\",\"as\":\"one\",\"dry_run\":false,"),
+        "{reported}"
     );
     let remotes = |place: &str| {
         pair.git(
@@ -298,11 +301,11 @@ fn a_peer_behind_ssh_is_reached() {
     let pair = Pair::new();
     pair.commit("other", "it's", "quoted\n");
     pair.write_ssh("");
-    let told = pair.over_ssh(&[]);
+    let reported = pair.over_ssh(&[]);
     assert!(
-        stdout(&told).contains("* new      main -> laptop/main"),
+        stdout(&reported).contains("* new      main -> laptop/main"),
         "{}",
-        stderr(&told)
+        stderr(&reported)
     );
     assert_eq!(
         pair.git("other", &["rev-parse", "refs/remotes/desk/main"]),
@@ -346,11 +349,13 @@ fn an_interrupted_sync_resumes() {
     assert_eq!(pair.git("one", &["fsck", "--full", "--strict"]), "");
     // The history has 30 MiB, of which 12 MiB were received.
     pair.write_ssh("");
-    let told = stdout(&pair.over_ssh(&["--json", "--name", "laptop"]));
-    let (_, after) = told.split_once("\"received_bytes\":").expect("it is told");
+    let reported = stdout(&pair.over_ssh(&["--json", "--name", "laptop"]));
+    let (_, after) = reported
+        .split_once("\"received_bytes\":")
+        .expect("it is told");
     let (count, _) = after.split_once(',').expect("a number ends");
     let count: u64 = count.parse().expect("a number");
-    assert!((10 << 20..19 << 20).contains(&count), "{told}");
+    assert!((10 << 20..19 << 20).contains(&count), "{reported}");
     pair.git("one", &["fsck", "--full", "--strict"]);
     assert_eq!(
         pair.git("one", &["rev-parse", "laptop/main^{tree}"]),
@@ -410,8 +415,11 @@ fn two_peers_do_not_share_a_name() {
     assert!(said.contains("the peer says: another repository"), "{said}");
     let forgotten = pair.run(pronto_path(), "one", &["netsync", "forget", "friend"]);
     assert!(forgotten.status.success(), "{}", stderr(&forgotten));
-    let told = pair.synced(&["../third", "--name", "friend"]);
-    assert!(told.contains("  forward  main -> friend/main"), "{told}");
+    let reported = pair.synced(&["../third", "--name", "friend"]);
+    assert!(
+        reported.contains("  forward  main -> friend/main"),
+        "{reported}"
+    );
     pair.git("one", &["fsck", "--full", "--strict"]);
 }
 
@@ -429,8 +437,11 @@ fn replace_refs_do_not_affect_a_sync() {
     let theirs = pair.git("one", &["rev-parse", "kept"]);
     let ours = pair.git("one", &["rev-parse", "main"]);
     pair.git("one", &["replace", "--graft", theirs.trim(), ours.trim()]);
-    let told = pair.synced(&["--ff", "../other", "--allow-unrelated"]);
-    assert!(told.contains("main and other/main have diverged"), "{told}");
+    let reported = pair.synced(&["--ff", "../other", "--allow-unrelated"]);
+    assert!(
+        reported.contains("main and other/main have diverged"),
+        "{reported}"
+    );
     assert_eq!(pair.git("one", &["rev-parse", "main"]), ours);
     pair.git("one", &["replace", "-d", theirs.trim()]);
     pair.git("other", &["fsck", "--full", "--strict"]);
@@ -441,8 +452,10 @@ fn replace_refs_do_not_affect_a_sync() {
 fn a_second_pull_gets_new_commits() {
     let pair = Pair::new();
     let received = || {
-        let told = pair.synced(&["--json", "--pull", "../other"]);
-        let (_, after) = told.split_once("\"received_bytes\":").expect("it is told");
+        let reported = pair.synced(&["--json", "--pull", "../other"]);
+        let (_, after) = reported
+            .split_once("\"received_bytes\":")
+            .expect("it is told");
         let (count, _) = after.split_once(',').expect("a number ends");
         count.parse::<usize>().expect("a number")
     };
@@ -499,10 +512,12 @@ fn a_sync_transfers_no_more_than_a_thin_pack() {
             pair.git("other", &["gc", "-q"]);
         }
         let arguments = ["sync", "../other", "--json", "--pull"];
-        let told = pair.run(pronto_path(), copy, &arguments);
-        assert!(told.status.success(), "{}", stderr(&told));
-        let told = stdout(&told);
-        let (_, after) = told.split_once("\"received_bytes\":").expect("it is told");
+        let reported = pair.run(pronto_path(), copy, &arguments);
+        assert!(reported.status.success(), "{}", stderr(&reported));
+        let reported = stdout(&reported);
+        let (_, after) = reported
+            .split_once("\"received_bytes\":")
+            .expect("it is told");
         let (count, _) = after.split_once(',').expect("a number ends");
         let count: usize = count.parse().expect("a number");
         let revisions = pair.path("revisions");

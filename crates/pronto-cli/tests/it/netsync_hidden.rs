@@ -3,7 +3,7 @@
 use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;
 use pronto_netsync::ErrorKind;
-use pronto_netsync::message::{Plan, Role};
+use pronto_netsync::message::{TransferPlan, TransferRole};
 
 use crate::netsync_hostile::commit_of;
 use crate::netsync_peers::{Server, World};
@@ -58,13 +58,15 @@ fn near(id: ObjectId) -> ObjectId {
 #[test]
 fn a_reader_may_name_only_visible_commits() {
     let scene = Scene::new();
-    let plan = |held: ObjectId| -> (Plan, u64) {
+    let plan = |held: ObjectId| -> (TransferPlan, u64) {
         let puppet = Puppet {
             wants: true,
             held: vec![held],
             ..Puppet::default()
         };
-        let (result, report) = scene.peer.converse(puppet, Role::Sink, &mut |_, _| {});
+        let (result, report) = scene
+            .peer
+            .converse(puppet, TransferRole::Sink, &mut |_, _| {});
         result.expect("it is served");
         let plan = report.incoming_plan.expect("something is to come");
         (plan, report.received_bytes)

@@ -7,7 +7,7 @@ use std::time::Duration;
 use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;
 use pronto_netsync::ErrorKind;
-use pronto_pack::entry::Header;
+use pronto_pack::entry::EntryHeader;
 
 use crate::netsync_peers::World;
 use crate::netsync_puppet::{Attacker, id_of, pack, whole};
@@ -121,7 +121,7 @@ fn a_server_survives_attacks_and_serves_honest_peers() {
     let said = attacker.attack(tip, bomb, 1);
     assert!(said.to_string().contains("exceeds the limit"), "{said}");
     let delta = repeated(blob.len(), 1000);
-    let base = Header::RefDelta { base: blob_id };
+    let base = EntryHeader::RefDelta { base: blob_id };
     let bomb = pack(&[whole(ObjectKind::Blob, &blob), (base, &delta[..])]);
     let said = attacker.attack(tip, bomb, 2);
     assert!(said.to_string().contains("a segment is refused"), "{said}");
@@ -154,8 +154,8 @@ fn a_server_survives_attacks_and_serves_honest_peers() {
         "{said}"
     );
     let delta = repeated(secret.len(), 2);
-    let base = Header::RefDelta { base: hidden };
-    let nothing = Header::RefDelta {
+    let base = EntryHeader::RefDelta { base: hidden };
+    let nothing = EntryHeader::RefDelta {
         base: id_of(ObjectKind::Blob, b"nowhere"),
     };
     let stealing = [base, nothing].map(|base| {

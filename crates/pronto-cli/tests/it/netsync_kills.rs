@@ -46,8 +46,10 @@ fn check(world: &World, place: &str) {
     world.git(place, &["rev-list", "--objects", "--all", "--quiet"]);
 }
 
-fn number(told: &str, key: &str) -> u64 {
-    let (_, after) = told.split_once(&format!("\"{key}\":")).expect("it is told");
+fn number(reported: &str, key: &str) -> u64 {
+    let (_, after) = reported
+        .split_once(&format!("\"{key}\":"))
+        .expect("it is told");
     let end = after
         .find(|each: char| !each.is_ascii_digit())
         .expect("it ends");
@@ -117,10 +119,10 @@ fn a_kill_costs_at_most_one_segment() {
         let arguments = ["sync", &server.url(""), "--name", "desk", "--json"];
         let output = world.pronto("laptop", "laptop", &arguments);
         assert!(output.status.success(), "{}", stderr(&output));
-        let told = stdout(&output);
+        let reported = stdout(&output);
         // At most one segment is received twice.
         for (key, kept) in [("received_bytes", last.1), ("sent_bytes", last.0)] {
-            let came = number(&told, key);
+            let came = number(&reported, key);
             assert!(
                 came + kept <= ALL_BYTES + SEGMENT_BYTES,
                 "{key}: {came} and {kept}"

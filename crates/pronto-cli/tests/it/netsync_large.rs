@@ -30,8 +30,10 @@ fn change(lines: &mut Vec<String>, version: usize) {
 }
 
 /// Returns the number of received bytes.
-fn received(told: &str) -> u64 {
-    let (_, after) = told.split_once("\"received_bytes\":").expect("it is told");
+fn received(reported: &str) -> u64 {
+    let (_, after) = reported
+        .split_once("\"received_bytes\":")
+        .expect("it is told");
     let (count, _) = after.split_once(',').expect("a number ends");
     count.parse().expect("a number")
 }
@@ -57,15 +59,15 @@ fn large_deltas_are_sent_as_stored() {
     }
     pair.git("other", &["repack", "-adfq"]);
     let size = |name: &str| {
-        let told = pair.git(name, &["count-objects", "-v"]);
-        let line = told
+        let reported = pair.git(name, &["count-objects", "-v"]);
+        let line = reported
             .lines()
             .find_map(|line| line.strip_prefix("size-pack: "));
         line.expect("it is told").parse::<u64>().expect("a number") << 10
     };
     let all = size("other");
-    let told = pair.synced(&["--json", "--name", "laptop", "../other"]);
-    let count = received(&told);
+    let reported = pair.synced(&["--json", "--name", "laptop", "../other"]);
+    let count = received(&reported);
     assert!(count < all + all / 20, "{count} of {all}");
     let tree = "main^{tree}";
     assert_eq!(
@@ -81,8 +83,8 @@ fn large_deltas_are_sent_as_stored() {
     write(&files);
     pair.commit("other", "version", "5");
     pair.git("other", &["repack", "-adfq"]);
-    let told = pair.synced(&["--json", "--name", "laptop", "../other"]);
-    assert!(received(&told) < all / 2, "{told}");
+    let reported = pair.synced(&["--json", "--name", "laptop", "../other"]);
+    assert!(received(&reported) < all / 2, "{reported}");
     assert_eq!(
         pair.git("one", &["rev-parse", &format!("laptop/{tree}")]),
         pair.git("other", &["rev-parse", tree])

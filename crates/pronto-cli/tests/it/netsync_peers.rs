@@ -81,8 +81,8 @@ impl World {
 
     /// Creates the key of `who`.
     pub(crate) fn key(&self, who: &str) -> String {
-        let told = self.done(who, ".", &["netsync", "keygen"]);
-        told.lines().next().expect("a key").to_owned()
+        let reported = self.done(who, ".", &["netsync", "keygen"]);
+        reported.lines().next().expect("a key").to_owned()
     }
 
     /// Makes the two peers trust each other.
@@ -175,9 +175,15 @@ fn two_machines_sync_over_tls() {
     world.introduce(("desk", &desk), ("laptop", &laptop));
     let server = world.serve("desk", "desk", &[]);
     let url = server.url("");
-    let told = world.done("laptop", "laptop", &["sync", &url, "--name", "desk"]);
-    assert!(told.contains("* new      main -> desk/main"), "{told}");
-    assert!(told.contains("* new      main -> laptop/main"), "{told}");
+    let reported = world.done("laptop", "laptop", &["sync", &url, "--name", "desk"]);
+    assert!(
+        reported.contains("* new      main -> desk/main"),
+        "{reported}"
+    );
+    assert!(
+        reported.contains("* new      main -> laptop/main"),
+        "{reported}"
+    );
     let again = world.done("laptop", "laptop", &["sync", &url, "--name", "desk"]);
     assert!(again.starts_with("Already up to date."), "{again}");
     for (here, name, there) in [("desk", "laptop", "laptop"), ("laptop", "desk", "desk")] {
@@ -282,8 +288,8 @@ fn roles_and_globs_are_enforced() {
             "{said}"
         );
     }
-    let told = sync(&["--pull"]);
-    assert!(told.status.success(), "{}", stderr(&told));
+    let reported = sync(&["--pull"]);
+    assert!(reported.status.success(), "{}", stderr(&reported));
     let refs = world.git(
         "laptop",
         &["for-each-ref", "--format=%(refname)", "refs/remotes/desk"],

@@ -9,16 +9,19 @@ use std::time::Duration;
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{Kind, ObjectId};
 use pronto_io::interrupt::Interrupt;
-use pronto_netsync::message::{ObjectFormat, Plan, PublishedRef, Resume, Role, SegmentKind};
-use pronto_netsync::repository::{
-    Content, Matcher, Offer, OutgoingSegment, Progress, Repository, Request,
+use pronto_netsync::message::{
+    ObjectFormat, PublishedRef, Resume, SegmentKind, TransferPlan, TransferRole,
 };
-use pronto_netsync::session::{Admission, Options, Report, Session};
+use pronto_netsync::repository::{
+    OfferedRef, OutgoingSegment, RefMatcher, Request, SegmentContent, SyncRepository,
+    TransferProgress,
+};
+use pronto_netsync::session::{Options, PeerPermissions, Report, SyncSession};
 use pronto_netsync::{Error, ErrorKind};
-use pronto_pack::entry::Header;
+use pronto_pack::entry::EntryHeader;
 use pronto_pack::writer::Encoder;
-use pronto_pack::writer::sink::{PackStream, Sink as _};
-use pronto_peer::{KeyPair, KnownPeers, Met, NetsyncAddress, Watch, drive, meet};
+use pronto_pack::writer::sink::{PackSink as _, PackStream};
+use pronto_peer::{KeyPair, KnownPeers, NetsyncAddress, SessionWatch, TlsPeer, connect_tls, drive};
 
 use crate::netsync_peers::{Server, World};
 
@@ -28,7 +31,7 @@ const LONG: Duration = Duration::from_secs(300);
 /// A repository with arbitrary offers and segments, which discards received segments.
 #[derive(Default)]
 pub(crate) struct Puppet {
-    pub(crate) offers: Vec<Offer>,
+    pub(crate) offers: Vec<OfferedRef>,
     pub(crate) segments: VecDeque<OutgoingSegment>,
     /// Whether the repository wants everything that is offered.
     pub(crate) wants: bool,
@@ -36,17 +39,17 @@ pub(crate) struct Puppet {
     pub(crate) held: Vec<ObjectId>,
 }
 
-impl Repository for Puppet {
+impl SyncRepository for Puppet {
     fn refs(
         &mut self,
         _: &dyn Fn(&[u8]) -> bool,
-        each: &mut dyn FnMut(&Offer),
+        each: &mut dyn FnMut(&OfferedRef),
     ) -> Result<(), Error> {
         self.offers.iter().for_each(each);
         Ok(())
     }
 
-    fn complete(&mut self, offers: &[Offer]) -> Result<Vec<bool>, Error> {
+    fn complete(&mut self, offers: &[OfferedRef]) -> Result<Vec<bool>, Error> {
         Ok(vec![!self.wants; offers.len()])
     }
 
@@ -59,12 +62,12 @@ impl Repository for Puppet {
         Ok(())
     }
 
-    fn prepare(&mut self, _: &[Offer], eligible: &[bool]) -> Result<Progress, Error> {
-        Ok(Progress {
+    fn prepare(&mut self, _: &[OfferedRef], eligible: &[bool]) -> Result<TransferProgress, Error> {
+        Ok(TransferProgress {
             wanted: eligible.to_vec(),
             held: self.held.clone(),
             budget_bytes: 1 << 40,
-            ..Progress::default()
+            ..TransferProgress::default()
         })
     }
 
@@ -80,12 +83,12 @@ impl Repository for Puppet {
         Ok(())
     }
 
-    fn land(&mut self, _: &[Offer], _: &[bool]) -> Result<Vec<PublishedRef>, Error> {
+    fn publish(&mut self, _: &[OfferedRef], _: &[bool]) -> Result<Vec<PublishedRef>, Error> {
         Ok(Vec::new())
     }
 
-    fn plan(&mut self, _: Request) -> Result<Plan, Error> {
-        Ok(Plan::default())
+    fn plan(&mut self, _: Request) -> Result<TransferPlan, Error> {
+        Ok(TransferPlan::default())
     }
 
     fn next_segment(&mut self) -> Result<Option<OutgoingSegment>, Error> {
@@ -130,8 +133,8 @@ impl Attacker {
         }
     }
 
-    pub(crate) fn meet(&self) -> Met {
-        meet(&self.address, &self.key, &self.known, Some("desk")).expect("it is known")
+    pub(crate) fn meet(&self) -> TlsPeer {
+        connect_tls(&self.address, &self.key, &self.known, Some("desk")).expect("it is known")
     }
 
     /// Runs a session with the server until it ends. `look` is called several times a second with a
@@ -139,22 +142,22 @@ impl Attacker {
     pub(crate) fn converse(
         &self,
         puppet: Puppet,
-        role: Role,
+        role: TransferRole,
         look: &mut dyn FnMut(&Report, &Interrupt),
     ) -> (Result<(), Error>, Report) {
-        let admission = Admission {
+        let admission = PeerPermissions {
             repository: puppet,
             object_format: ObjectFormat::Sha1,
             role,
-            limits: Matcher::default(),
+            limits: RefMatcher::default(),
         };
         let mut options = Options::default();
         options.nonce = [9; 32];
         options.allows_unrelated = true;
         options.repository.clone_from(&self.address.path);
-        let mut session = Session::initiate(options, admission).expect("a session");
+        let mut session = SyncSession::initiate(options, admission).expect("a session");
         let (mut link, interrupt) = (self.meet().link, Interrupt::new());
-        let mut watch = Watch {
+        let mut watch = SessionWatch {
             report: &mut |report| look(report, &interrupt),
             interrupt: &interrupt,
             keep: &|_| Ok(()),
@@ -193,7 +196,7 @@ impl Attacker {
                     interrupt.trigger();
                 }
             };
-            let _ = attacker.converse(puppet, Role::Sink, &mut look);
+            let _ = attacker.converse(puppet, TransferRole::Sink, &mut look);
         });
         if waits {
             has_reached.recv().expect("it gets so far");
@@ -218,9 +221,9 @@ impl Attacker {
         objects: u64,
     ) -> Error {
         let bytes = pack.len() as u64;
-        let content = Content::Memory(Arc::new(pack));
+        let content = SegmentContent::Memory(Arc::new(pack));
         let segment = segment(content, (objects, bytes), checksum);
-        let (result, _) = self.converse(gifts(tips, segment), Role::Source, &mut |_, _| {});
+        let (result, _) = self.converse(gifts(tips, segment), TransferRole::Source, &mut |_, _| {});
         let error = result.expect_err("it is refused");
         assert_ne!(*error.kind(), ErrorKind::Closed, "{error}");
         error
@@ -229,7 +232,7 @@ impl Attacker {
 
 /// Creates a puppet that offers branches and sends one segment.
 pub(crate) fn gifts(tips: &[ObjectId], segment: OutgoingSegment) -> Puppet {
-    let offer = |(at, tip): (usize, &ObjectId)| Offer {
+    let offer = |(at, tip): (usize, &ObjectId)| OfferedRef {
         name: format!("refs/heads/gift{at}").into_bytes(),
         id: *tip,
         peeled: None,
@@ -243,7 +246,7 @@ pub(crate) fn gifts(tips: &[ObjectId], segment: OutgoingSegment) -> Puppet {
 
 /// Creates a segment that claims these numbers of objects and bytes.
 pub(crate) fn segment(
-    content: Content,
+    content: SegmentContent,
     (objects, bytes): (u64, u64),
     checksum: ObjectId,
 ) -> OutgoingSegment {
@@ -281,7 +284,7 @@ impl std::io::Read for Stalling {
 }
 
 /// Builds a pack of these entries with its checksum.
-pub(crate) fn pack(entries: &[(Header, &[u8])]) -> (Vec<u8>, ObjectId) {
+pub(crate) fn pack(entries: &[(EntryHeader, &[u8])]) -> (Vec<u8>, ObjectId) {
     let mut bytes = Vec::new();
     let count = u32::try_from(entries.len()).expect("a few");
     let mut stream = PackStream::begin(&mut bytes, Kind::Sha1, count).expect("a pack");
@@ -299,8 +302,8 @@ pub(crate) fn pack(entries: &[(Header, &[u8])]) -> (Vec<u8>, ObjectId) {
 }
 
 /// Encodes an entry that is not a delta.
-pub(crate) fn whole(kind: ObjectKind, content: &[u8]) -> (Header, &[u8]) {
-    (Header::Object(kind), content)
+pub(crate) fn whole(kind: ObjectKind, content: &[u8]) -> (EntryHeader, &[u8]) {
+    (EntryHeader::Object(kind), content)
 }
 
 pub(crate) fn id_of(kind: ObjectKind, content: &[u8]) -> ObjectId {

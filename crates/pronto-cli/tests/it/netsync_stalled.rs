@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use pronto_hash::{Kind, ObjectId};
 use pronto_netsync::frame::{Channel, FrameReader, FrameType, FrameWriter};
-use pronto_netsync::message::{Accept, Credit, Globs, Hello, ObjectFormat, Role};
-use pronto_netsync::repository::Content;
-use pronto_peer::Link as _;
+use pronto_netsync::message::{Accept, Credit, Globs, Hello, ObjectFormat, TransferRole};
+use pronto_netsync::repository::SegmentContent;
+use pronto_peer::DuplexStream as _;
 use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::netsync_peers::{Server, World};
@@ -136,14 +136,14 @@ fn a_stalled_writer_reserves_no_memory() {
         let (release, released) = channel();
         let reached = reached.clone();
         let thread = std::thread::spawn(move || {
-            let content = Content::Stream(Box::new(Stalling {
+            let content = SegmentContent::Stream(Box::new(Stalling {
                 first: std::io::Cursor::new(b"PACK\0\0\0\x02\0\0\0\x09".repeat(10_000)),
                 reached,
                 released,
             }));
             let tip = ObjectId::from_hex(&[b'a'; 40]).expect("an id");
             let segment = segment(content, (9, 4 << 20), ObjectId::null(Kind::Sha1));
-            let _ = attacker.converse(gifts(&[tip], segment), Role::Source, &mut |_, _| {});
+            let _ = attacker.converse(gifts(&[tip], segment), TransferRole::Source, &mut |_, _| {});
         });
         releases.push((release, thread));
     }
@@ -176,7 +176,7 @@ fn hello() -> Vec<u8> {
     let hello = Hello {
         versions: vec![1],
         object_format: ObjectFormat::Sha1,
-        role: Role::Sink,
+        role: TransferRole::Sink,
         capabilities: 2,
         repository: Vec::new(),
         identity: Vec::new(),

@@ -63,18 +63,18 @@ fn disturb(work: &Path, path: &str, disturbance: Disturbance) {
         let parent = file.parent().expect("it has one");
         let _ = std::fs::create_dir_all(parent).and_then(|()| std::fs::write(&file, "disturbed\n"));
     };
-    let tell = |arguments: &[&str]| {
+    let add_case = |arguments: &[&str]| {
         let _ = git(work, &[arguments, &["--", path]].concat());
     };
     match disturbance {
         Disturbance::Changed => write(),
         Disturbance::Staged => {
             write();
-            tell(&["add", "-f"]);
+            add_case(&["add", "-f"]);
         }
         Disturbance::Removed => drop(remove()),
-        Disturbance::Unstaged => tell(&["rm", "-q", "--cached"]),
-        Disturbance::Program => tell(&["update-index", "--chmod=+x"]),
+        Disturbance::Unstaged => add_case(&["rm", "-q", "--cached"]),
+        Disturbance::Program => add_case(&["update-index", "--chmod=+x"]),
         Disturbance::Link => {
             let _ = remove().and_then(|()| std::os::unix::fs::symlink("elsewhere", &file));
         }
@@ -104,13 +104,13 @@ fn make_history(at: &Path, random: &mut Random) {
         "a", "a/b", "a/b/c", "b", "b/a", "c/a/a", "c/a/b", "d.x", "d/x",
     ];
     std::fs::create_dir(at).expect("a directory");
-    let tell = |arguments: &[&str]| {
+    let add_case = |arguments: &[&str]| {
         let output = git(at, arguments);
         assert!(output.status.success(), "{}", stderr(&output));
     };
-    tell(&["init", "-q"]);
+    add_case(&["init", "-q"]);
     for commit in 0..OLDEST / 5 {
-        tell(&["rm", "-rfq", "--ignore-unmatch", "."]);
+        add_case(&["rm", "-rfq", "--ignore-unmatch", "."]);
         for path in PATHS {
             let file = at.join(path);
             let _ = std::fs::create_dir_all(file.parent().expect("it has one"));
@@ -119,9 +119,9 @@ fn make_history(at: &Path, random: &mut Random) {
                 let _ = std::fs::write(file, format!("{}\n", random.below(3)));
             }
         }
-        tell(&["add", "-A"]);
+        add_case(&["add", "-A"]);
         let message = format!("commit {commit}");
-        tell(&["commit", "-q", "--allow-empty", "-m", &message]);
+        add_case(&["commit", "-q", "--allow-empty", "-m", &message]);
     }
 }
 

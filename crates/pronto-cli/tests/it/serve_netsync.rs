@@ -7,7 +7,7 @@ mod site;
 
 use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;
-use pronto_netsync::message::Role;
+use pronto_netsync::message::TransferRole;
 use rustix::process::Signal;
 
 use crate::netsync_peers::World;
@@ -26,9 +26,9 @@ fn writers_push_and_readers_pull() {
     }
     world.commit("alice", "a", b"a\n");
     world.git("alice", &["branch", "topic"]);
-    let told = site.done("alice", "alice", &["--push"]);
-    assert!(told.contains("forward  main -> main"), "{told}");
-    assert!(told.contains("* new      topic -> topic"), "{told}");
+    let reported = site.done("alice", "alice", &["--push"]);
+    assert!(reported.contains("forward  main -> main"), "{reported}");
+    assert!(reported.contains("* new      topic -> topic"), "{reported}");
     let refs = world.git("root/team/a.git", &["for-each-ref", "--format=%(refname)"]);
     assert_eq!(refs, "refs/heads/main\nrefs/heads/topic\n");
     assert_eq!(
@@ -51,12 +51,15 @@ fn writers_push_and_readers_pull() {
     world.commit("desktop", "d", b"d\n");
     let output = site.sync("alice", "desktop", "team/a", &[]);
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-    let told = stdout(&output);
+    let reported = stdout(&output);
     assert!(
-        told.contains("! refused  main (not a fast-forward"),
-        "{told}"
+        reported.contains("! refused  main (not a fast-forward"),
+        "{reported}"
     );
-    assert!(told.contains("* new      main -> desk/main"), "{told}");
+    assert!(
+        reported.contains("* new      main -> desk/main"),
+        "{reported}"
+    );
     world.git("desktop", &["merge", "-q", "-m", "merge", "desk/main"]);
     site.done("alice", "desktop", &[]);
     assert_eq!(
@@ -64,9 +67,12 @@ fn writers_push_and_readers_pull() {
         site.rev("desktop", "main")
     );
     // A clone that is behind takes, and changes nothing.
-    let told = site.done("alice", "alice", &[]);
-    assert!(told.contains("* new      main -> desk/main"), "{told}");
-    assert!(!told.contains("To desk"), "{told}");
+    let reported = site.done("alice", "alice", &[]);
+    assert!(
+        reported.contains("* new      main -> desk/main"),
+        "{reported}"
+    );
+    assert!(!reported.contains("To desk"), "{reported}");
     // A push to a new name makes the repository.
     let output = site.sync("alice", "work", "team/new", &["--push"]);
     assert!(output.status.success(), "{}", stderr(&output));
@@ -142,7 +148,7 @@ fn rules_and_hidden_refs_apply() {
         held: vec![ObjectId::from_hex(secret.trim().as_bytes()).expect("an id")],
         ..Puppet::default()
     };
-    let (result, report) = attacker.converse(puppet, Role::Sink, &mut |_, _| {});
+    let (result, report) = attacker.converse(puppet, TransferRole::Sink, &mut |_, _| {});
     result.expect("it is served");
     assert!(
         report
@@ -158,7 +164,7 @@ fn rules_and_hidden_refs_apply() {
     world.git("alice", &["tag", "v1"]);
     let output = site.sync("alice", "alice", "team/a", &["--push"]);
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-    let told = stdout(&output);
+    let reported = stdout(&output);
     for part in [
         "* new      free -> free",
         "  forward  main -> main",
@@ -166,23 +172,23 @@ fn rules_and_hidden_refs_apply() {
         "! refused  secret (the ref is hidden)",
         "! refused  tags/v1 (",
     ] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(reported.contains(part), "{part}: {reported}");
     }
     assert_eq!(site.rev("root/team/a.git", "secret"), secret);
     // Programs learn the reason, too.
-    let told = stdout(&site.sync("alice", "alice", "team/a", &["--push", "--json"]));
+    let reported = stdout(&site.sync("alice", "alice", "team/a", &["--push", "--json"]));
     assert!(
-        told.contains("\"fate\":\"refused\",\"reason\":\"the ref is hidden\""),
-        "{told}"
+        reported.contains("\"fate\":\"refused\",\"reason\":\"the ref is hidden\""),
+        "{reported}"
     );
     // A tag that exists stays what it is, and is sent to others.
     world.git("root/team/a.git", &["tag", "v2", "main~1"]);
     world.git("alice", &["tag", "-d", "v1"]);
     world.git("alice", &["tag", "v2", "main"]);
-    let told = stdout(&site.sync("alice", "alice", "team/a", &["--push"]));
+    let reported = stdout(&site.sync("alice", "alice", "team/a", &["--push"]));
     assert!(
-        told.contains("tags/v2 (the server has another object"),
-        "{told}"
+        reported.contains("tags/v2 (the server has another object"),
+        "{reported}"
     );
     // What is pushed past a hook would escape its policy.
     let hooks = world.path("root/team/a.git/hooks");
@@ -215,10 +221,10 @@ fn repositories_are_named_by_their_paths() {
     let _ = std::fs::remove_dir_all(world.path("third/.git/objects/netsync"));
     world.git("third", &["branch", "topic"]);
     let output = site.sync("alice", "third", "team/tree", &["--push"]);
-    let told = stdout(&output);
+    let reported = stdout(&output);
     assert!(
-        told.contains("! refused  main (the branch is checked out on the server)"),
-        "{told}"
+        reported.contains("! refused  main (the branch is checked out on the server)"),
+        "{reported}"
     );
     assert_eq!(
         site.rev("root/team/tree", "topic"),

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use test_support::s3::{BUCKET, S3Server, variables};
-use test_support::store_proxy::{Faults, StoreProxy};
+use test_support::store_proxy::{ProxyFaults, StoreProxy};
 use test_support::{Random, skip};
 
 use crate::pushers;
@@ -437,9 +437,9 @@ fn nothing_acknowledged_is_lost_in_a_storm() {
     };
     let storm = Storm::new(&store, clients);
     storm.start_all();
-    storm.proxy.set(Faults::some());
+    storm.proxy.set(ProxyFaults::some());
     storm.run(Duration::from_secs(seconds));
-    storm.proxy.set(Faults::default());
+    storm.proxy.set(ProxyFaults::default());
     let failed_calls = storm.proxy.failed();
     for server in &storm.servers {
         *lock(server) = None;

@@ -148,7 +148,7 @@ impl Scene {
     /// Runs a push. Removes what hooks wrote during earlier ones before.
     fn run_push(&self, command: &mut Command) -> Output {
         for (hook, what) in HOOKS.iter().flat_map(|hook| TOLD.map(|what| (hook, what))) {
-            match std::fs::remove_file(self.told_file(hook, what)) {
+            match std::fs::remove_file(self.reported_file(hook, what)) {
                 Ok(()) => {}
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Err(error) => panic!("{hook}.{what}: {error}"),
@@ -157,13 +157,13 @@ impl Scene {
         command.output().expect("it starts")
     }
 
-    fn told_file(&self, hook: &str, what: &str) -> PathBuf {
+    fn reported_file(&self, hook: &str, what: &str) -> PathBuf {
         self.target().join("hooks").join(format!("{hook}.{what}"))
     }
 
     /// Returns what a hook wrote during the last push.
-    fn told(&self, hook: &str, what: &str) -> String {
-        std::fs::read_to_string(self.told_file(hook, what)).expect("the hook ran")
+    fn reported(&self, hook: &str, what: &str) -> String {
+        std::fs::read_to_string(self.reported_file(hook, what)).expect("the hook ran")
     }
 
     /// Checks that both hooks learned of a good signature, and that the certificate is the one that the client
@@ -176,9 +176,9 @@ impl Scene {
         let expected =
             format!("SIGNER={signer}\nKEY={key}\nSTATUS=G\nNONCE_STATUS=OK\nNONCE_SLOP=none\n");
         for hook in HOOKS {
-            assert_eq!(self.told(hook, "told"), expected, "{hook} {format}");
+            assert_eq!(self.reported(hook, "told"), expected, "{hook} {format}");
         }
-        let certificate = self.told("post-receive", "certificate");
+        let certificate = self.reported("post-receive", "certificate");
         let (head, body) = certificate.split_once("\n\n").expect("it has two parts");
         let pusher = match format {
             "gpg" => NAME.to_owned(),
@@ -191,7 +191,7 @@ impl Scene {
         let line = line.replace("  ", " ");
         assert!(line.starts_with(&format!("pusher {pusher} 1")), "{line}");
         assert_eq!(lines.next(), Some(&*format!("pushee {pushee}")));
-        let nonce = self.told("post-receive", "nonce");
+        let nonce = self.reported("post-receive", "nonce");
         assert_eq!(lines.next(), Some(&*format!("nonce {}", nonce.trim())));
         let options = options.iter().map(|option| format!("push-option {option}"));
         assert!(lines.map(str::to_owned).eq(options), "{head}");
@@ -285,9 +285,9 @@ fn hooks_learn_of_bad_signatures() {
     for there in ["git", "pronto"] {
         scene.commit();
         succeeded(&push(there, &other));
-        let told =
+        let reported =
             format!("SIGNER={NAME}\nKEY={key}\nSTATUS=B\nNONCE_STATUS=OK\nNONCE_SLOP=none\n");
-        assert_eq!(scene.told("pre-receive", "told"), told, "{there}");
+        assert_eq!(scene.reported("pre-receive", "told"), reported, "{there}");
         // The server takes text without a signature for commands, which are malformed.
         scene.commit();
         let before = scene.git("target.git", &["rev-parse", "main"]);
@@ -310,8 +310,8 @@ fn hooks_learn_of_bad_signatures() {
             "{}",
             stderr(&output)
         );
-        let told = "SIGNER=\nKEY=\nSTATUS=N\nNONCE_STATUS=OK\nNONCE_SLOP=none\n";
-        assert_eq!(scene.told("post-receive", "told"), told, "{there}");
+        let reported = "SIGNER=\nKEY=\nSTATUS=N\nNONCE_STATUS=OK\nNONCE_SLOP=none\n";
+        assert_eq!(scene.reported("post-receive", "told"), reported, "{there}");
     }
 }
 
@@ -321,7 +321,7 @@ fn unknown_and_revoked_ssh_keys_are_reported() {
     let key = scene.ssh_key();
     let revoked = scene.keys.ssh().with_extension("pub");
     let revoked = revoked.to_str().expect("ASCII");
-    for (setting, value, told) in [
+    for (setting, value, reported) in [
         (
             "gpg.ssh.allowedSignersFile",
             "/dev/null",
@@ -353,9 +353,9 @@ fn unknown_and_revoked_ssh_keys_are_reported() {
             scene.commit();
             let receive = format!("--receive-pack='{}' receive-pack", program(there).display());
             succeeded(&scene.push("pronto", "ssh", &[&receive, "../target.git", "main"]));
-            let found = scene.told("post-receive", "told");
+            let found = scene.reported("post-receive", "told");
             assert!(
-                found.starts_with(&told),
+                found.starts_with(&reported),
                 "{there} {setting}={value}: {found}"
             );
         }
@@ -387,9 +387,12 @@ fn both_sides_work_without_git() {
         command.env("PATH", &programs);
         command.args(["push", "-q", "--signed", "../target.git", "main"]);
         succeeded(&scene.run_push(&mut command));
-        let told = scene.told("post-receive", "told");
-        assert!(told.contains("STATUS=G\nNONCE_STATUS=OK\n"), "{told}");
-        let id = scene.told("post-receive", "certificate");
+        let reported = scene.reported("post-receive", "told");
+        assert!(
+            reported.contains("STATUS=G\nNONCE_STATUS=OK\n"),
+            "{reported}"
+        );
+        let id = scene.reported("post-receive", "certificate");
         let certificate = scene.git("target.git", &["cat-file", "blob", id.trim()]);
         assert!(certificate.starts_with("certificate version 0.1\npusher "));
     }

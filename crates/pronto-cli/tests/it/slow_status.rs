@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use slowfs::{Call, Fault, Model};
+use slowfs::{CallFault, FsCall, Model};
 
 use super::faults::{Place, git};
 use crate::support::{Scratch, stderr, stdout};
@@ -89,7 +89,7 @@ fn listings_with_attributes_save_calls() {
             let theirs = stdout(&git(&place.real(), &arguments));
             place = place.anew(model(lists_attributes));
             assert_eq!(stdout(&place.pronto(&arguments)), theirs);
-            lookups.push(place.mount.model().count(Call::Lookup));
+            lookups.push(place.mount.model().count(FsCall::Lookup));
         }
     }
     // About one call for each file, and half as many if listings return attributes.
@@ -113,19 +113,19 @@ fn a_file_without_readable_metadata_is_reported() {
         // A lookup that fails is not repeated.
         place = place.anew(Model::default());
         let model = place.mount.model();
-        model.fault(Call::Lookup, number, Fault::Error(EIO));
+        model.fault(FsCall::Lookup, number, CallFault::Error(EIO));
         let output = place.pronto(&["status", "--porcelain", "-uno"]);
         model.clear_faults();
-        let (said, told) = (stdout(&output), stderr(&output));
-        let named = told
+        let (said, reported) = (stdout(&output), stderr(&output));
+        let named = reported
             .lines()
             .filter(|line| line.contains("Input/output error"));
         let missing = all.lines().filter(|line| !said.contains(line));
         match named.count() {
             // It was a directory that exists at the second lookup.
-            0 => assert_eq!(said, all, "{number}: {told}"),
-            1 => assert!(missing.count() <= 1, "{number}: {said}{told}"),
-            _ => panic!("{number}: more than one is named: {told}"),
+            0 => assert_eq!(said, all, "{number}: {reported}"),
+            1 => assert!(missing.count() <= 1, "{number}: {said}{reported}"),
+            _ => panic!("{number}: more than one is named: {reported}"),
         }
     }
 }

@@ -76,10 +76,10 @@ fn submodules_of_a_clone_use_the_chosen_git() {
             .env("PRONTO_NO_FALLBACK", "1"),
     );
     assert_eq!(forbidden.status.code(), Some(128), "{forbidden:?}");
-    let told = stderr(&forbidden);
+    let reported = stderr(&forbidden);
     assert!(
-        told.contains("this needs git, which may not be called"),
-        "{told}"
+        reported.contains("this needs git, which may not be called"),
+        "{reported}"
     );
     assert!(!ran.exists());
     let done = output(
@@ -117,8 +117,8 @@ fn the_server_of_a_path_is_this_program() {
     let done = fetch("PRONTO_GIT", &chosen);
     assert!(done.status.success(), "{done:?}");
     assert!(!called.exists() && !ran.exists());
-    let told = stderr(&done);
-    assert!(told.contains("main       -> origin/main"), "{told}");
+    let reported = stderr(&done);
+    assert!(reported.contains("main       -> origin/main"), "{reported}");
 }
 
 #[test]

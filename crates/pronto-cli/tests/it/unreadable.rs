@@ -93,7 +93,7 @@ fn unreadable_directories_are_searched() {
         assert_eq!(stdout(&ours), stdout(&expected), "{context}");
         assert_eq!(ours.status.code(), expected.status.code(), "{context}");
     }
-    let told = stderr(&output(&pronto(), top, &["status", "--porcelain"]));
+    let reported = stderr(&output(&pronto(), top, &["status", "--porcelain"]));
     let expected = "could not open directory 'entered/': Permission denied";
-    assert!(told.contains(expected), "{told}");
+    assert!(reported.contains(expected), "{reported}");
 }

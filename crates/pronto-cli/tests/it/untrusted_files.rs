@@ -143,8 +143,11 @@ fn gitmodules_is_a_regular_file_without_includes() {
             &["checkout", "-q", "main"],
         ];
         for command in commands {
-            let told = succeeds(&top, command);
-            assert!(!told.contains("module"), "{kind}: {command:?}: {told}");
+            let reported = succeeds(&top, command);
+            assert!(
+                !reported.contains("module"),
+                "{kind}: {command:?}: {reported}"
+            );
         }
         remove(&modules);
     }
@@ -324,8 +327,11 @@ fn a_clone_that_shares_another_owners_files_needs_permission() {
     for option in ["--local", "--shared"] {
         let refused = clone(option, "nothing");
         assert_eq!(refused.status.code(), Some(128), "{option}: {refused:?}");
-        let told = stderr(&refused);
-        assert!(told.contains("detected dubious ownership"), "{told}");
+        let reported = stderr(&refused);
+        assert!(
+            reported.contains("detected dubious ownership"),
+            "{reported}"
+        );
         assert!(!scratch.path().join("clone").exists());
         let allowed = clone(option, "permission");
         assert!(allowed.status.success(), "{option}: {allowed:?}");

@@ -1,6 +1,6 @@
 //! Lookups by URL: the value of the key `section.<url>.variable` that matches best.
 
-use super::{Config, EntryRef, Key};
+use super::{Config, ConfigEntry, ConfigKey};
 use crate::url::{NormalUrl, UrlMatch};
 
 /// Returns the best match of all entries `section.<url>.variable` and `section.variable`.
@@ -9,10 +9,10 @@ pub(super) fn best<'a>(
     section: &str,
     variable: &str,
     url: &NormalUrl,
-) -> Option<EntryRef<'a>> {
-    let mut best: Option<(UrlMatch, EntryRef<'a>)> = None;
+) -> Option<ConfigEntry<'a>> {
+    let mut best: Option<(UrlMatch, ConfigEntry<'a>)> = None;
     for entry in config.iter() {
-        let key = Key::split(entry.key);
+        let key = ConfigKey::split(entry.key);
         if key.section != section || !key.variable.eq_ignore_ascii_case(variable.as_bytes()) {
             continue;
         }

@@ -10,14 +10,14 @@ use pronto_io::error::{IoContext, OsReason};
 use pronto_io::replacement::Replacement;
 
 use super::Config;
-use super::key::{self, Key};
-use super::parse::{BadLine, Event, Parser, is_key_byte};
+use super::key::{self, ConfigKey};
+use super::parse::{BadLine, ConfigParser, Event, is_key_byte};
 use crate::lock::{self, Lock, PATIENCE};
 use crate::{Error, ErrorKind, Result, path};
 
 /// The reason for which a valid edit was not made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum EditRefusal {
     /// The key to unset has no value.
     NothingSet,
     /// The key has several values, but only one value was to be changed.
@@ -31,7 +31,7 @@ pub struct Document {
 }
 
 /// An event of the parser, with its relation to the edited key.
-struct Piece {
+struct FilePiece {
     event: Event,
     span: Range<usize>,
     in_section: bool,
@@ -39,7 +39,7 @@ struct Piece {
 }
 
 /// The section of a key, as written: its name and subsection.
-struct Section<'a> {
+struct SectionName<'a> {
     name: &'a [u8],
     subsection: Option<&'a [u8]>,
 }
@@ -50,7 +50,7 @@ impl Document {
     /// # Errors
     /// Fails with [`BadDocument`] if a line is malformed.
     pub fn parse(bytes: Vec<u8>) -> Result<Self, BadDocument> {
-        let mut parser = Parser::new(&bytes);
+        let mut parser = ConfigParser::new(&bytes);
         loop {
             match parser.next_event() {
                 Ok(Some(_)) => {}
@@ -69,7 +69,7 @@ impl Document {
     /// section. `all` permits several old values (`--replace-all`).
     ///
     /// # Errors
-    /// Fails with [`Refusal::Multiple`] if several values match and `all` is not set.
+    /// Fails with [`EditRefusal::Multiple`] if several values match and `all` is not set.
     ///
     /// # Panics
     /// Panics if `key`, ignoring its case, is not [canonical](super::canonical).
@@ -79,11 +79,11 @@ impl Document {
         value: &BStr,
         all: bool,
         counts: impl Fn(&BStr) -> bool,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), EditRefusal> {
         let pieces = self.pieces(key, counts);
-        let matches: Vec<&Piece> = pieces.iter().filter(|piece| piece.is_match).collect();
+        let matches: Vec<&FilePiece> = pieces.iter().filter(|piece| piece.is_match).collect();
         if matches.len() > 1 && !all {
-            return Err(Refusal::Multiple);
+            return Err(EditRefusal::Multiple);
         }
         if matches.is_empty() {
             self.insert(key, value, &pieces);
@@ -118,7 +118,7 @@ impl Document {
     /// that `counts` accepts are removed. `all` removes several of them (`--unset-all`).
     ///
     /// # Errors
-    /// Fails with [`Refusal::NothingSet`] if no value matches, and with [`Refusal::Multiple`] if
+    /// Fails with [`EditRefusal::NothingSet`] if no value matches, and with [`EditRefusal::Multiple`] if
     /// several values match and `all` is not set.
     ///
     /// # Panics
@@ -128,16 +128,16 @@ impl Document {
         key: &BStr,
         all: bool,
         counts: impl Fn(&BStr) -> bool,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), EditRefusal> {
         let pieces = self.pieces(key, counts);
         let matches: Vec<usize> = (0..pieces.len())
             .filter(|&at| pieces[at].is_match)
             .collect();
         match matches.len() {
-            0 => return Err(Refusal::NothingSet),
+            0 => return Err(EditRefusal::NothingSet),
             1 => {}
             _ if all => {}
-            _ => return Err(Refusal::Multiple),
+            _ => return Err(EditRefusal::Multiple),
         }
         let mut out = Vec::with_capacity(self.bytes.len());
         let mut kept = 0;
@@ -179,7 +179,7 @@ impl Document {
         start..span.end
     }
 
-    fn insert(&mut self, key: &BStr, value: &BStr, pieces: &[Piece]) {
+    fn insert(&mut self, key: &BStr, value: &BStr, pieces: &[FilePiece]) {
         let last = pieces
             .iter()
             .rev()
@@ -206,11 +206,11 @@ impl Document {
         self.bytes = out;
     }
 
-    fn pieces(&self, key: &BStr, counts: impl Fn(&BStr) -> bool) -> Vec<Piece> {
-        let canonical = Key::lookup(key);
+    fn pieces(&self, key: &BStr, counts: impl Fn(&BStr) -> bool) -> Vec<FilePiece> {
+        let canonical = ConfigKey::lookup(key);
         let section_length = canonical.rfind_byte(b'.').expect("keys have sections") + 1;
         let (section, variable) = canonical.split_at(section_length);
-        let mut parser = Parser::new(&self.bytes);
+        let mut parser = ConfigParser::new(&self.bytes);
         let mut pieces = Vec::new();
         let (mut in_section, mut is_exact) = (false, false);
         while let Ok(Some(event)) = parser.next_event() {
@@ -225,7 +225,7 @@ impl Document {
                 && parser.name == variable
                 && counts(parser.value.as_deref().unwrap_or_default().as_bstr());
             let span = parser.span.clone();
-            pieces.push(Piece {
+            pieces.push(FilePiece {
                 event,
                 span,
                 in_section,
@@ -261,7 +261,7 @@ impl Document {
             match (header, new) {
                 (Some(length), Some(new)) => {
                     count += 1;
-                    push_section_named(&mut out, &Section::of(new));
+                    push_section_named(&mut out, &SectionName::of(new));
                     let rest = text[length..].trim_ascii();
                     if !rest.is_empty() {
                         out.push(b'\t');
@@ -294,7 +294,7 @@ impl std::error::Error for BadDocument {}
 
 /// Locks the file, applies `change` to its content, and replaces the file by the result.
 ///
-/// `spoken` is how messages name the file; `config` says whether the lock names its holder
+/// `display_path` is how messages name the file; `config` says whether the lock names its holder
 /// ([`Config::records_lock_holders`]). Symbolic links are followed; permissions stay.
 ///
 /// # Errors
@@ -303,7 +303,7 @@ impl std::error::Error for BadDocument {}
 /// The file is unchanged then.
 pub fn edit_file<T>(
     file: &Path,
-    spoken: &BStr,
+    display_path: &BStr,
     config: &Config,
     change: impl FnOnce(&mut Document) -> Result<T>,
 ) -> Result<T> {
@@ -314,7 +314,7 @@ pub fn edit_file<T>(
         && let Err(error) = std::fs::metadata(parent)
     {
         let reason = pronto_io::error::reason(&error);
-        let message = format!("could not lock config file {spoken}: {reason}");
+        let message = format!("could not lock config file {display_path}: {reason}");
         return Err(Error::new(ErrorKind::Locked, message));
     }
     let lock = Lock::acquire(&target, PATIENCE).map_err(|error| {
@@ -323,7 +323,7 @@ pub fn edit_file<T>(
             ErrorKind::Locked => "File exists",
             _ => text.rsplit(": ").next().unwrap_or_default(),
         };
-        let message = format!("could not lock config file {spoken}: {reason}");
+        let message = format!("could not lock config file {display_path}: {reason}");
         Error::new(ErrorKind::Locked, message)
     })?;
     let _lock = lock.recorded(config);
@@ -336,14 +336,14 @@ pub fn edit_file<T>(
         ),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => (Vec::new(), None),
         Err(error) => {
-            return Err(error).context(ErrorKind::Config, "opening", path::borrow(spoken));
+            return Err(error).context(ErrorKind::Config, "opening", path::borrow(display_path));
         }
     };
     let mut document = Document::parse(bytes)
-        .map_err(|bad| Error::new(ErrorKind::Config, format!("{bad} in file {spoken}")))?;
+        .map_err(|bad| Error::new(ErrorKind::Config, format!("{bad} in file {display_path}")))?;
     let result = change(&mut document)?;
     replace(&target, document.as_bytes(), permissions).map_err(|error| {
-        let message = format!("could not write config file {spoken}");
+        let message = format!("could not write config file {display_path}");
         Error::new(ErrorKind::Io, message).because(OsReason(error))
     })?;
     Ok(result)
@@ -360,7 +360,7 @@ fn replace(target: &Path, bytes: &[u8], permissions: Option<Permissions>) -> std
         file.set_permissions(permissions)?;
     }
     file.write_all(bytes)?;
-    replacement.put_in_place_of(target)
+    replacement.rename_to(target)
 }
 
 /// Sets a single-valued key in a file.
@@ -379,7 +379,7 @@ pub fn set_in_file(file: &Path, key: &str, value: &BStr, config: &Config) -> Res
 }
 
 /// Returns the section around entry `at`, if it has no other entry and no comment in or beside it.
-fn empty_section(pieces: &[Piece], at: usize) -> Option<Range<usize>> {
+fn empty_section(pieces: &[FilePiece], at: usize) -> Option<Range<usize>> {
     let mut begin = None;
     for piece in pieces[..at].iter().rev() {
         match piece.event {
@@ -413,12 +413,12 @@ fn is_section_name(name: &BStr) -> bool {
 
 /// Returns the length of the section header at the start of `line` if the header is `name`.
 fn header_length(line: &[u8], name: &BStr) -> Option<usize> {
-    let mut parser = Parser::new(line);
+    let mut parser = ConfigParser::new(line);
     let Ok(Some(Event::Section)) = parser.next_event() else {
         return None;
     };
     let found = parser.section.strip_suffix(b".")?;
-    let wanted = Section::of(name);
+    let wanted = SectionName::of(name);
     let raw = &line[1..parser.span.end];
     let end = raw.find_byteset(b" \t]").unwrap_or(raw.len());
     let matches = match parser.subsection_at {
@@ -428,14 +428,14 @@ fn header_length(line: &[u8], name: &BStr) -> Option<usize> {
     matches.then_some(parser.span.end)
 }
 
-impl<'a> Section<'a> {
+impl<'a> SectionName<'a> {
     fn of(name: &'a BStr) -> Self {
         match name.find_byte(b'.') {
-            Some(dot) => Section {
+            Some(dot) => SectionName {
                 name: &name[..dot],
                 subsection: Some(&name[dot + 1..]),
             },
-            None => Section {
+            None => SectionName {
                 name,
                 subsection: None,
             },
@@ -445,10 +445,10 @@ impl<'a> Section<'a> {
 
 fn push_section(out: &mut Vec<u8>, key: &BStr) {
     let end = key.rfind_byte(b'.').unwrap_or(key.len());
-    push_section_named(out, &Section::of(key[..end].as_bstr()));
+    push_section_named(out, &SectionName::of(key[..end].as_bstr()));
 }
 
-fn push_section_named(out: &mut Vec<u8>, section: &Section<'_>) {
+fn push_section_named(out: &mut Vec<u8>, section: &SectionName<'_>) {
     out.push(b'[');
     out.extend_from_slice(section.name);
     if let Some(subsection) = section.subsection {
@@ -535,7 +535,7 @@ mod tests {
     fn several_values_are_changed_only_when_all_are_meant() {
         let mut edited = document("[a]\nx=1\ny=2\nx=3");
         let result = edited.set("a.x".into(), "4".into(), false, |_| true);
-        assert_eq!(result, Err(Refusal::Multiple));
+        assert_eq!(result, Err(EditRefusal::Multiple));
         let result = edited.set("a.x".into(), "4".into(), false, |value| value == "1");
         assert_eq!(result, Ok(()));
         assert_eq!(text(&edited), "[a]\n\tx = 4\ny=2\nx=3");
@@ -546,13 +546,13 @@ mod tests {
         edited.add("a.x".into(), "6".into());
         assert_eq!(
             edited.unset("a.x".into(), false, |_| true),
-            Err(Refusal::Multiple)
+            Err(EditRefusal::Multiple)
         );
         edited.unset("a.x".into(), true, |_| true).expect("all");
         assert_eq!(text(&edited), "[a]\ny=2\n");
         assert_eq!(
             edited.unset("a.x".into(), true, |_| true),
-            Err(Refusal::NothingSet)
+            Err(EditRefusal::NothingSet)
         );
     }
 

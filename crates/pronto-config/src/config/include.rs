@@ -4,17 +4,17 @@ use std::path::Path;
 
 use bstr::{BStr, BString, ByteSlice, ByteVec};
 
-use super::place::Place;
-use super::{Origin, OriginKind};
+use super::place::RepositoryPaths;
+use super::{ConfigOrigin, OriginKind};
 use crate::environment::Environment;
 use crate::git_dir::HEAD_STUB;
-use crate::glob::{self, How};
+use crate::glob::{self, MatchOptions};
 use crate::{Error, ErrorKind, Result, path};
 
 /// The prefix of a condition on the URL of any remote.
 pub(super) const HAS_CONFIG: &[u8] = b"hasconfig:remote.*.url:";
 
-const IN_COMPONENTS: How = How {
+const IN_COMPONENTS: MatchOptions = MatchOptions {
     in_components: true,
     fold_case: false,
 };
@@ -22,8 +22,8 @@ const IN_COMPONENTS: How = How {
 /// Returns whether a condition other than [`HAS_CONFIG`] holds. An unknown condition does not hold.
 pub(super) fn holds(
     condition: &BStr,
-    origin: &Origin,
-    place: Option<&Place>,
+    origin: &ConfigOrigin,
+    place: Option<&RepositoryPaths>,
     environment: &Environment,
 ) -> Result<bool> {
     let Some(place) = place else {
@@ -49,8 +49,8 @@ pub(super) fn matches_any(pattern: &BStr, urls: &[BString]) -> bool {
 fn git_dir_matches(
     condition: &[u8],
     fold_case: bool,
-    origin: &Origin,
-    place: &Place,
+    origin: &ConfigOrigin,
+    place: &RepositoryPaths,
     environment: &Environment,
 ) -> Result<bool> {
     let mut pattern = match path::expand_user(condition, environment.home()) {
@@ -71,7 +71,7 @@ fn git_dir_matches(
         pattern.insert_str(0, b"**/");
     }
     add_stars(&mut pattern);
-    let how = How {
+    let how = MatchOptions {
         fold_case,
         ..IN_COMPONENTS
     };
@@ -88,25 +88,25 @@ fn git_dir_matches(
     };
     let real = std::fs::canonicalize(&place.git_dir);
     Ok(real.is_ok_and(|real| matches(path::as_bytes(&real)))
-        || matches(logical(&place.spoken_git_dir, environment).as_bstr()))
+        || matches(logical(&place.display_git_dir, environment).as_bstr()))
 }
 
-/// Returns the absolute path of the repository with the name `spoken` in messages. Symbolic links
+/// Returns the absolute path of the repository with the name `display_path` in messages. Symbolic links
 /// of the working directory are kept as in `PWD`.
-fn logical(spoken: &Path, environment: &Environment) -> BString {
-    if spoken.is_absolute() {
-        return path::as_bytes(spoken).to_owned();
+fn logical(display_path: &Path, environment: &Environment) -> BString {
+    if display_path.is_absolute() {
+        return path::as_bytes(display_path).to_owned();
     }
     let here = environment.logical_dir(environment.working_dir());
     let mut text = path::as_bytes(here).to_owned();
     if !text.ends_with(b"/") && !text.is_empty() {
         text.push(b'/');
     }
-    text.push_str(path::as_bytes(spoken));
+    text.push_str(path::as_bytes(display_path));
     text
 }
 
-fn branch_matches(condition: &[u8], place: &Place) -> bool {
+fn branch_matches(condition: &[u8], place: &RepositoryPaths) -> bool {
     let Ok(head) = pronto_io::untrusted::content(place.git_dir.join("HEAD")) else {
         return false;
     };

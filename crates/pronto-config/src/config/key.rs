@@ -10,7 +10,7 @@ use crate::{Error, ErrorKind, Result};
 
 /// The parts of a key in canonical form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Key<'a> {
+pub struct ConfigKey<'a> {
     /// The section, in lower case.
     pub section: &'a BStr,
     /// The subsection, in its original case.
@@ -19,12 +19,12 @@ pub struct Key<'a> {
     pub variable: &'a BStr,
 }
 
-impl<'a> Key<'a> {
+impl<'a> ConfigKey<'a> {
     /// Splits a canonical key at its first and last dot.
     pub fn split(key: &'a BStr) -> Self {
         let first = key.position_of(b'.').unwrap_or(key.len());
         let last = key.last_position_of(b'.').unwrap_or(key.len());
-        Key {
+        ConfigKey {
             section: key[..first].as_bstr(),
             subsection: (first < last).then(|| key[first + 1..last].as_bstr()),
             variable: key.get(last + 1..).unwrap_or_default().as_bstr(),
@@ -79,7 +79,7 @@ pub fn canonical(key: &BStr) -> Result<BString> {
             format!("invalid key (newline): {key}"),
         );
     }
-    Ok(Key::lookup(key).into_owned().into())
+    Ok(ConfigKey::lookup(key).into_owned().into())
 }
 
 #[cfg(test)]
@@ -90,7 +90,7 @@ mod tests {
     fn only_the_subsection_keeps_its_case() {
         let key = canonical("Remote.My.Origin.URL".into()).expect("a key");
         assert_eq!(key, "remote.My.Origin.url");
-        let parts = Key::split(key.as_bstr());
+        let parts = ConfigKey::split(key.as_bstr());
         assert_eq!(parts.section, "remote");
         assert_eq!(parts.subsection, Some("My.Origin".into()));
         assert_eq!(parts.variable, "url");

@@ -4,11 +4,11 @@ use std::io::ErrorKind as Io;
 use std::path::{Path, PathBuf};
 
 use bstr::{BStr, BString, ByteSlice};
-use pronto_io::untrusted::{self, LARGEST_TEXT_BYTES, Links};
+use pronto_io::untrusted::{self, LARGEST_TEXT_BYTES, SymlinkPolicy};
 
-use super::parse::{BadLine, Event, Parser};
-use super::place::Place;
-use super::{Config, Origin, OriginKind, Scope, command, include, key};
+use super::parse::{BadLine, ConfigParser, Event};
+use super::place::RepositoryPaths;
+use super::{Config, ConfigOrigin, ConfigScope, OriginKind, command, include, key};
 use crate::environment::Environment;
 use crate::{Error, ErrorKind, Result, path};
 
@@ -16,16 +16,16 @@ use crate::{Error, ErrorKind, Result, path};
 const MAX_INCLUDE_DEPTH: u32 = 10;
 
 #[derive(Clone, Debug)]
-enum Step {
+enum LoadStep {
     File {
         path: PathBuf,
-        spoken: BString,
-        scope: Scope,
+        display_path: BString,
+        scope: ConfigScope,
         lenient: bool,
     },
     Bytes {
         bytes: Vec<u8>,
-        origin: Origin,
+        origin: ConfigOrigin,
     },
     Command,
 }
@@ -34,15 +34,15 @@ enum Step {
 #[derive(Clone, Debug)]
 pub struct Loader<'a> {
     environment: &'a Environment,
-    place: Option<Place>,
-    steps: Vec<Step>,
+    place: Option<RepositoryPaths>,
+    steps: Vec<LoadStep>,
     includes: bool,
 }
 
 impl<'a> Loader<'a> {
     /// Creates a loader without sources. `place` is the repository for conditional includes
     /// (`gitdir:`, `onbranch:`).
-    pub fn new(environment: &'a Environment, place: Option<Place>) -> Self {
+    pub fn new(environment: &'a Environment, place: Option<RepositoryPaths>) -> Self {
         Loader {
             environment,
             place,
@@ -67,7 +67,7 @@ impl<'a> Loader<'a> {
             let path = system_path(self.environment);
             // An empty path names no file, as in Git.
             if !path.as_os_str().is_empty() {
-                self.push_file(path, Scope::System, false);
+                self.push_file(path, ConfigScope::System, false);
             }
         }
         Ok(self)
@@ -78,7 +78,7 @@ impl<'a> Loader<'a> {
     pub fn global(&mut self) -> &mut Self {
         for path in global_paths(self.environment) {
             if !path.as_os_str().is_empty() {
-                self.push_file(path, Scope::Global, true);
+                self.push_file(path, ConfigScope::Global, true);
             }
         }
         self
@@ -87,10 +87,10 @@ impl<'a> Loader<'a> {
     /// Adds the configuration of the repository.
     pub fn local(&mut self) -> &mut Self {
         if let Some(place) = &self.place {
-            let step = Step::File {
+            let step = LoadStep::File {
                 path: place.common_dir.join("config"),
-                spoken: spoken(&place.spoken_common_dir, "config"),
-                scope: Scope::Local,
+                display_path: display_path(&place.display_common_dir, "config"),
+                scope: ConfigScope::Local,
                 lenient: false,
             };
             self.steps.push(step);
@@ -102,13 +102,13 @@ impl<'a> Loader<'a> {
     /// already read.
     pub fn local_from(&mut self, bytes: Vec<u8>) -> &mut Self {
         if let Some(place) = &self.place {
-            let origin = Origin {
-                scope: Scope::Local,
+            let origin = ConfigOrigin {
+                scope: ConfigScope::Local,
                 kind: OriginKind::File,
-                name: spoken(&place.spoken_common_dir, "config"),
+                name: display_path(&place.display_common_dir, "config"),
                 path: Some(place.common_dir.join("config")),
             };
-            self.steps.push(Step::Bytes { bytes, origin });
+            self.steps.push(LoadStep::Bytes { bytes, origin });
         }
         self
     }
@@ -116,10 +116,10 @@ impl<'a> Loader<'a> {
     /// Adds the configuration of the worktree (`config.worktree`).
     pub fn worktree(&mut self) -> &mut Self {
         if let Some(place) = &self.place {
-            let step = Step::File {
+            let step = LoadStep::File {
                 path: place.git_dir.join("config.worktree"),
-                spoken: spoken(&place.spoken_git_dir, "config.worktree"),
-                scope: Scope::Worktree,
+                display_path: display_path(&place.display_git_dir, "config.worktree"),
+                scope: ConfigScope::Worktree,
                 lenient: false,
             };
             self.steps.push(step);
@@ -129,21 +129,26 @@ impl<'a> Loader<'a> {
 
     /// Adds the configuration from the option `-c` and the environment.
     pub fn command(&mut self) -> &mut Self {
-        self.steps.push(Step::Command);
+        self.steps.push(LoadStep::Command);
         self
     }
 
     /// Adds a file, which may be missing.
-    pub fn file(&mut self, path: impl Into<PathBuf>, scope: Scope) -> &mut Self {
+    pub fn file(&mut self, path: impl Into<PathBuf>, scope: ConfigScope) -> &mut Self {
         self.push_file(path.into(), scope, false);
         self
     }
 
     /// Adds a file like [`file`](Self::file), with its name in messages.
-    pub fn file_spoken(&mut self, path: PathBuf, spoken: BString, scope: Scope) -> &mut Self {
-        self.steps.push(Step::File {
+    pub fn file_displayed_as(
+        &mut self,
+        path: PathBuf,
+        display_path: BString,
+        scope: ConfigScope,
+    ) -> &mut Self {
+        self.steps.push(LoadStep::File {
             path,
-            spoken,
+            display_path,
             scope,
             lenient: false,
         });
@@ -170,16 +175,16 @@ impl<'a> Loader<'a> {
     }
 
     /// Adds content that the caller has read: a blob or standard input.
-    pub fn bytes(&mut self, bytes: Vec<u8>, origin: Origin) -> &mut Self {
-        self.steps.push(Step::Bytes { bytes, origin });
+    pub fn bytes(&mut self, bytes: Vec<u8>, origin: ConfigOrigin) -> &mut Self {
+        self.steps.push(LoadStep::Bytes { bytes, origin });
         self
     }
 
-    fn push_file(&mut self, path: PathBuf, scope: Scope, lenient: bool) {
-        let spoken = path::as_bytes(&path).to_owned();
-        self.steps.push(Step::File {
+    fn push_file(&mut self, path: PathBuf, scope: ConfigScope, lenient: bool) {
+        let display_path = path::as_bytes(&path).to_owned();
+        self.steps.push(LoadStep::File {
             path: self.environment.resolve(path),
-            spoken,
+            display_path,
             scope,
             lenient,
         });
@@ -205,30 +210,30 @@ impl<'a> Loader<'a> {
         };
         for step in &self.steps {
             match step {
-                Step::File {
+                LoadStep::File {
                     path,
-                    spoken,
+                    display_path,
                     scope,
                     lenient,
                 } => {
                     let bytes = match scope {
-                        Scope::Local | Scope::Worktree => {
-                            read_of_repository(path, spoken.as_bstr())
+                        ConfigScope::Local | ConfigScope::Worktree => {
+                            read_of_repository(path, display_path.as_bstr())
                         }
-                        _ => read(path, spoken.as_bstr(), *lenient),
+                        _ => read(path, display_path.as_bstr(), *lenient),
                     };
                     if let Some(bytes) = bytes? {
-                        let origin = Origin {
+                        let origin = ConfigOrigin {
                             scope: *scope,
                             kind: OriginKind::File,
-                            name: spoken.clone(),
+                            name: display_path.clone(),
                             path: Some(path.clone()),
                         };
                         reader.read_bytes(&bytes, origin)?;
                     }
                 }
-                Step::Bytes { bytes, origin } => reader.read_bytes(bytes, origin.clone())?,
-                Step::Command => reader.read_command()?,
+                LoadStep::Bytes { bytes, origin } => reader.read_bytes(bytes, origin.clone())?,
+                LoadStep::Command => reader.read_command()?,
             }
         }
         Ok(reader.config)
@@ -259,7 +264,7 @@ fn global_paths(environment: &Environment) -> Vec<PathBuf> {
 }
 
 /// Returns `directory/name` as messages print it: without a leading `./`.
-fn spoken(directory: &Path, name: &str) -> BString {
+fn display_path(directory: &Path, name: &str) -> BString {
     let full = if directory == Path::new(".") {
         PathBuf::from(name)
     } else {
@@ -269,19 +274,19 @@ fn spoken(directory: &Path, name: &str) -> BString {
 }
 
 /// Reads a file of the repository, which another user may control.
-fn read_of_repository(path: &Path, spoken: &BStr) -> Result<Option<Vec<u8>>> {
-    let content = untrusted::read(path, Links::Follow, LARGEST_TEXT_BYTES);
-    existing(content, spoken, false)
+fn read_of_repository(path: &Path, display_path: &BStr) -> Result<Option<Vec<u8>>> {
+    let content = untrusted::read(path, SymlinkPolicy::Follow, LARGEST_TEXT_BYTES);
+    existing(content, display_path, false)
 }
 
 /// Reads a file that the user named, which may be a FIFO or a device.
-fn read(path: &Path, spoken: &BStr, lenient: bool) -> Result<Option<Vec<u8>>> {
-    existing(std::fs::read(path), spoken, lenient)
+fn read(path: &Path, display_path: &BStr, lenient: bool) -> Result<Option<Vec<u8>>> {
+    existing(std::fs::read(path), display_path, lenient)
 }
 
 fn existing(
     content: std::io::Result<Vec<u8>>,
-    spoken: &BStr,
+    display_path: &BStr,
     lenient: bool,
 ) -> Result<Option<Vec<u8>>> {
     match content {
@@ -290,7 +295,11 @@ fn existing(
         Err(error) if lenient && error.kind() == Io::PermissionDenied => Ok(None),
         Err(error) => {
             use pronto_io::error::IoContext;
-            Err(error).context(ErrorKind::Config, "unable to access", path::borrow(spoken))
+            Err(error).context(
+                ErrorKind::Config,
+                "unable to access",
+                path::borrow(display_path),
+            )
         }
     }
 }
@@ -312,9 +321,9 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn read_bytes(&mut self, bytes: &[u8], origin: Origin) -> Result<()> {
+    fn read_bytes(&mut self, bytes: &[u8], origin: ConfigOrigin) -> Result<()> {
         let origin = self.config.push_origin(origin);
-        let mut parser = Parser::new(bytes);
+        let mut parser = ConfigParser::new(bytes);
         loop {
             match parser.next_event() {
                 Ok(None) => return Ok(()),
@@ -348,7 +357,7 @@ impl Reader<'_> {
             return Ok(());
         }
         let key = key.concat();
-        let parts = key::Key::split(key.as_bstr());
+        let parts = key::ConfigKey::split(key.as_bstr());
         if parts.variable != "path" {
             return Ok(());
         }
@@ -377,7 +386,7 @@ impl Reader<'_> {
             if self.remote_urls.is_none() {
                 let all = self.loader.run(Mode::RemoteUrls)?;
                 let is_url = |key: &BStr| {
-                    let parts = key::Key::split(key);
+                    let parts = key::ConfigKey::split(key);
                     parts.section == "remote"
                         && parts.subsection.is_some()
                         && parts.variable == "url"
@@ -408,7 +417,7 @@ impl Reader<'_> {
             let message = format!("could not expand include path '{}'", value.as_bstr());
             return Err(Error::new(ErrorKind::Config, message));
         };
-        let (file, spoken) = if wanted.is_absolute() {
+        let (file, display_path) = if wanted.is_absolute() {
             (wanted.clone(), wanted)
         } else {
             let (OriginKind::File, Some(base)) = (from.kind, &from.path) else {
@@ -418,11 +427,11 @@ impl Reader<'_> {
             let sibling = |path: &Path| path.with_file_name("").join(&wanted);
             (sibling(base), sibling(path::borrow(&from.name)))
         };
-        let spoken = path::as_bytes(&spoken);
+        let display_path = path::as_bytes(&display_path);
         // The author of the including file, who is trusted, has chosen the included file.
         let bytes = match from.scope {
-            Scope::Local | Scope::Worktree => read_of_repository(&file, spoken)?,
-            _ => read(&file, spoken, false)?,
+            ConfigScope::Local | ConfigScope::Worktree => read_of_repository(&file, display_path)?,
+            _ => read(&file, display_path, false)?,
         };
         let Some(bytes) = bytes else {
             return Ok(());
@@ -430,16 +439,16 @@ impl Reader<'_> {
         self.depth += 1;
         if self.depth > MAX_INCLUDE_DEPTH {
             let message = format!(
-                "exceeded maximum include depth ({MAX_INCLUDE_DEPTH}) while including\n\t{spoken}\n\
+                "exceeded maximum include depth ({MAX_INCLUDE_DEPTH}) while including\n\t{display_path}\n\
                  from\n\t{}\nThis might be due to circular includes.",
                 from.name
             );
             return Err(Error::new(ErrorKind::Config, message));
         }
-        let origin = Origin {
+        let origin = ConfigOrigin {
             scope: from.scope,
             kind: OriginKind::File,
-            name: spoken.to_owned(),
+            name: display_path.to_owned(),
             path: Some(file),
         };
         let result = self.read_bytes(&bytes, origin);
@@ -448,8 +457,8 @@ impl Reader<'_> {
     }
 
     fn read_command(&mut self) -> Result<()> {
-        let origin = self.config.push_origin(Origin {
-            scope: Scope::Command,
+        let origin = self.config.push_origin(ConfigOrigin {
+            scope: ConfigScope::Command,
             kind: OriginKind::CommandLine,
             name: BString::default(),
             path: None,

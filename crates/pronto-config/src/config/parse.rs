@@ -7,13 +7,13 @@ use std::ops::Range;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadLine(pub u32);
 
-/// An event at the cursor. The names and values are in fields of the [`Parser`].
+/// An event at the cursor. The names and values are in fields of the [`ConfigParser`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
-    /// A section header. [`Parser::section`] is its name.
+    /// A section header. [`ConfigParser::section`] is its name.
     Section,
-    /// A variable: [`Parser::name`] and [`Parser::value`] are set.
+    /// A variable: [`ConfigParser::name`] and [`ConfigParser::value`] are set.
     Entry,
     /// White space and line ends between other events.
     Blank,
@@ -23,7 +23,7 @@ pub enum Event {
 
 /// A cursor over the bytes of a configuration file. Allocates only when one of its three buffers
 /// grows.
-pub struct Parser<'a> {
+pub struct ConfigParser<'a> {
     bytes: &'a [u8],
     at: usize,
     line: u32,
@@ -42,7 +42,7 @@ pub struct Parser<'a> {
     pub span: Range<usize>,
 }
 
-impl<'a> Parser<'a> {
+impl<'a> ConfigParser<'a> {
     /// Creates a parser at the start of `bytes`.
     pub fn new(bytes: &'a [u8]) -> Self {
         let at = if bytes.starts_with(b"\xef\xbb\xbf") {
@@ -50,7 +50,7 @@ impl<'a> Parser<'a> {
         } else {
             0
         };
-        Parser {
+        ConfigParser {
             bytes,
             at,
             line: 1,
@@ -253,7 +253,7 @@ mod tests {
     use super::*;
 
     fn entries(text: &str) -> Result<Vec<(String, Option<String>)>, BadLine> {
-        let mut parser = Parser::new(text.as_bytes());
+        let mut parser = ConfigParser::new(text.as_bytes());
         let mut all = Vec::new();
         while let Some(event) = parser.next_event()? {
             if event == Event::Entry {

@@ -6,15 +6,15 @@ use bstr::BString;
 
 /// The repository whose configuration is read.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct RepositoryPaths {
     /// The directory of the repository, or of its linked worktree (`GIT_DIR`).
     pub git_dir: PathBuf,
     /// The common directory of all worktrees (`GIT_COMMON_DIR`).
     pub common_dir: PathBuf,
     /// `common_dir` as messages print it (`.git`).
-    pub spoken_common_dir: PathBuf,
+    pub display_common_dir: PathBuf,
     /// `git_dir` as messages print it.
-    pub spoken_git_dir: PathBuf,
+    pub display_git_dir: PathBuf,
     /// The function that reads the current branch of a worktree from a reftable. Without it, only
     /// the file `HEAD` is read.
     pub branch_in_tables: Option<BranchInTables>,

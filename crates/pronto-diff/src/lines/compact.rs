@@ -1,58 +1,58 @@
 //! Slides groups of changed lines. A group moves down as far as possible, or to the last position
 //! at which the other side has changes, too. Groups that touch are joined.
 
-use super::Side;
+use super::NumberedText;
 
 /// A group of changed lines, which may be empty, between two unchanged lines.
 #[derive(Clone, Copy)]
-struct Group {
+struct ChangedLines {
     start: usize,
     end: usize,
 }
 
-impl Group {
-    fn first(side: &Side) -> Self {
-        Group::from(side, 0)
+impl ChangedLines {
+    fn first(side: &NumberedText) -> Self {
+        ChangedLines::from(side, 0)
     }
 
-    fn from(side: &Side, start: usize) -> Self {
+    fn from(side: &NumberedText, start: usize) -> Self {
         let mut end = start;
         while side.is_changed(end) {
             end += 1;
         }
-        Group { start, end }
+        ChangedLines { start, end }
     }
 
     fn is_empty(self) -> bool {
         self.start == self.end
     }
 
-    fn next(self, side: &Side) -> Option<Self> {
-        (self.end < side.lines.len()).then(|| Group::from(side, self.end + 1))
+    fn next(self, side: &NumberedText) -> Option<Self> {
+        (self.end < side.lines.len()).then(|| ChangedLines::from(side, self.end + 1))
     }
 
-    fn previous(self, side: &Side) -> Option<Self> {
+    fn previous(self, side: &NumberedText) -> Option<Self> {
         let end = self.start.checked_sub(1)?;
         let mut start = end;
         while start > 0 && side.is_changed(start - 1) {
             start -= 1;
         }
-        Some(Group { start, end })
+        Some(ChangedLines { start, end })
     }
 
     /// Moves the group down by one line. Returns `false` if the lines do not permit the move.
-    fn slide_down(&mut self, side: &mut Side) -> bool {
+    fn slide_down(&mut self, side: &mut NumberedText) -> bool {
         let fits = self.end < side.lines.len() && side.lines[self.start] == side.lines[self.end];
         if fits {
             side.changed[self.start] = false;
             side.changed[self.end] = true;
             self.start += 1;
-            self.end = Group::from(side, self.end).end;
+            self.end = ChangedLines::from(side, self.end).end;
         }
         fits
     }
 
-    fn slide_up(&mut self, side: &mut Side) -> bool {
+    fn slide_up(&mut self, side: &mut NumberedText) -> bool {
         let fits = self.start > 0 && side.lines[self.start - 1] == side.lines[self.end - 1];
         if fits {
             self.start -= 1;
@@ -69,8 +69,8 @@ impl Group {
 
 /// Slides the groups of `side`. Both sides have the same unchanged lines between groups, so they
 /// have the same number of groups. Each move of a group passes one group of the other side.
-pub(super) fn compact(side: &mut Side, other: &Side) {
-    let (mut group, mut across) = (Group::first(side), Group::first(other));
+pub(super) fn compact(side: &mut NumberedText, other: &NumberedText) {
+    let (mut group, mut across) = (ChangedLines::first(side), ChangedLines::first(other));
     loop {
         if !group.is_empty() {
             settle(side, &mut group, other, &mut across);
@@ -82,8 +82,13 @@ pub(super) fn compact(side: &mut Side, other: &Side) {
     }
 }
 
-fn settle(side: &mut Side, group: &mut Group, other: &Side, across: &mut Group) {
-    let back = |across: &mut Group| {
+fn settle(
+    side: &mut NumberedText,
+    group: &mut ChangedLines,
+    other: &NumberedText,
+    across: &mut ChangedLines,
+) {
+    let back = |across: &mut ChangedLines| {
         if let Some(previous) = across.previous(other) {
             *across = previous;
         }

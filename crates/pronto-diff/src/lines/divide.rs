@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use super::{Kept, Side, rough_root};
+use super::{ComparedLines, NumberedText, rough_root};
 
 /// The number of consecutive equal lines that makes a point good (a snake).
 const SNAKE: isize = 20;
@@ -16,10 +16,15 @@ const LEAST_LIMIT: usize = 256;
 const PROGRESS: isize = 4;
 
 /// Marks the lines of both sides that are not on a common path.
-pub(super) fn mark(one: &Kept, before: &mut Side, other: &Kept, after: &mut Side) {
+pub(super) fn mark(
+    one: &ComparedLines,
+    before: &mut NumberedText,
+    other: &ComparedLines,
+    after: &mut NumberedText,
+) {
     let (rows, columns) = (one.lines.len(), other.lines.len());
     let diagonals = rows + columns + 3;
-    let mut search = Search {
+    let mut search = SplitSearch {
         one: &one.lines,
         other: &other.lines,
         forward: vec![0; 2 * diagonals + 2],
@@ -44,7 +49,7 @@ pub(super) fn mark(one: &Kept, before: &mut Side, other: &Kept, after: &mut Side
 }
 
 /// A split point: the number of lines of each text before it.
-struct Split {
+struct SplitPoint {
     row: isize,
     column: isize,
     /// Whether the path to the point is a shortest one, so that its search needs no heuristics.
@@ -53,7 +58,7 @@ struct Split {
     rest_is_short: bool,
 }
 
-struct Search<'a> {
+struct SplitSearch<'a> {
     one: &'a [u32],
     other: &'a [u32],
     /// The furthest row of the forward paths, by diagonal (row minus column).
@@ -67,7 +72,7 @@ struct Search<'a> {
 
 /// The part of both texts that is being split.
 #[derive(Clone, Copy)]
-struct Part {
+struct LineBox {
     top: isize,
     bottom: isize,
     left: isize,
@@ -75,15 +80,15 @@ struct Part {
 }
 
 /// The diagonals that the paths from one end have reached.
-struct Front {
+struct ReachedDiagonals {
     middle: isize,
     low: isize,
     high: isize,
 }
 
-impl Front {
+impl ReachedDiagonals {
     fn new(middle: isize) -> Self {
-        Front {
+        ReachedDiagonals {
             middle,
             low: middle,
             high: middle,
@@ -103,7 +108,7 @@ impl Front {
     }
 }
 
-impl Search<'_> {
+impl SplitSearch<'_> {
     fn trim(&self, rows: &mut Range<usize>, columns: &mut Range<usize>) {
         let is_some =
             |rows: &Range<usize>, columns: &Range<usize>| !rows.is_empty() && !columns.is_empty();
@@ -130,21 +135,21 @@ impl Search<'_> {
     }
 
     /// Finds the split point. Uses no heuristics if `thorough`.
-    fn split(&mut self, rows: &Range<usize>, columns: &Range<usize>, thorough: bool) -> Split {
-        let split = |(row, column), start_is_short, rest_is_short| Split {
+    fn split(&mut self, rows: &Range<usize>, columns: &Range<usize>, thorough: bool) -> SplitPoint {
+        let split = |(row, column), start_is_short, rest_is_short| SplitPoint {
             row,
             column,
             start_is_short,
             rest_is_short,
         };
-        let part = Part {
+        let part = LineBox {
             top: rows.start as isize,
             bottom: rows.end as isize,
             left: columns.start as isize,
             right: columns.end as isize,
         };
-        let mut ahead = Front::new(part.top - part.left);
-        let mut back = Front::new(part.bottom - part.right);
+        let mut ahead = ReachedDiagonals::new(part.top - part.left);
+        let mut back = ReachedDiagonals::new(part.bottom - part.right);
         let is_odd = (ahead.middle - back.middle) & 1 != 0;
         *self.forward(ahead.middle) = part.top;
         *self.backward(back.middle) = part.bottom;
@@ -182,7 +187,13 @@ impl Search<'_> {
 
     /// Extends the front by one diagonal on each side, within the part. `nowhere` is the row of a
     /// path that does not exist.
-    fn widen(&mut self, front: &mut Front, part: Part, is_forward: bool, nowhere: isize) {
+    fn widen(
+        &mut self,
+        front: &mut ReachedDiagonals,
+        part: LineBox,
+        is_forward: bool,
+        nowhere: isize,
+    ) {
         let (lowest, highest) = (part.top - part.right, part.bottom - part.left);
         let mut set = |diagonal| {
             let ways = match is_forward {
@@ -209,9 +220,9 @@ impl Search<'_> {
     /// they do.
     fn advance(
         &mut self,
-        front: &Front,
-        part: Part,
-        against: Option<&Front>,
+        front: &ReachedDiagonals,
+        part: LineBox,
+        against: Option<&ReachedDiagonals>,
         has_snake: &mut bool,
     ) -> Option<(isize, isize)> {
         for diagonal in front.diagonals() {
@@ -237,9 +248,9 @@ impl Search<'_> {
     /// they do.
     fn retreat(
         &mut self,
-        front: &Front,
-        part: Part,
-        against: Option<&Front>,
+        front: &ReachedDiagonals,
+        part: LineBox,
+        against: Option<&ReachedDiagonals>,
         has_snake: &mut bool,
     ) -> Option<(isize, isize)> {
         for diagonal in front.diagonals() {
@@ -262,7 +273,12 @@ impl Search<'_> {
     }
 
     /// Returns the end of the best forward path that has made much progress and ends in a snake.
-    fn good_ahead(&mut self, front: &Front, part: Part, cost: isize) -> Option<(isize, isize)> {
+    fn good_ahead(
+        &mut self,
+        front: &ReachedDiagonals,
+        part: LineBox,
+        cost: isize,
+    ) -> Option<(isize, isize)> {
         let (mut best, mut found) = (0, None);
         for diagonal in front.diagonals() {
             let row = *self.forward(diagonal);
@@ -285,7 +301,12 @@ impl Search<'_> {
     }
 
     /// Returns the end of the best backward path that has made much progress and ends in a snake.
-    fn good_back(&mut self, front: &Front, part: Part, cost: isize) -> Option<(isize, isize)> {
+    fn good_back(
+        &mut self,
+        front: &ReachedDiagonals,
+        part: LineBox,
+        cost: isize,
+    ) -> Option<(isize, isize)> {
         let (mut best, mut found) = (0, None);
         for diagonal in front.diagonals() {
             let row = *self.backward(diagonal);
@@ -308,7 +329,12 @@ impl Search<'_> {
     }
 
     /// Returns the end of the path with the most progress, and whether that path is a forward path.
-    fn furthest(&mut self, ahead: &Front, back: &Front, part: Part) -> ((isize, isize), bool) {
+    fn furthest(
+        &mut self,
+        ahead: &ReachedDiagonals,
+        back: &ReachedDiagonals,
+        part: LineBox,
+    ) -> ((isize, isize), bool) {
         let (mut from_start, mut forward) = (-1, -1);
         for diagonal in ahead.diagonals() {
             let mut row = (*self.forward(diagonal)).min(part.bottom);

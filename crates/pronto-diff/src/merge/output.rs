@@ -2,23 +2,23 @@
 
 use std::ops::Range;
 
-use super::{Favor, Hunk, Merged, Options, Style, Taken, Texts};
+use super::{ConflictStyle, Favor, Hunk, HunkSide, MergeTexts, MergedText, Options};
 
-pub(super) fn write(hunks: &[Hunk], texts: &Texts<'_>, options: &Options) -> Merged {
-    let mut out = Output {
+pub(super) fn write(hunks: &[Hunk], texts: &MergeTexts<'_>, options: &Options) -> MergedText {
+    let mut out = MergeOutput {
         texts,
         options,
-        merged: Merged::default(),
+        merged: MergedText::default(),
     };
     // Lines outside of hunks are copied from our side.
     let mut done = 0;
     for hunk in hunks {
         let (take_ours, take_theirs) = match (hunk.taken, options.favor) {
-            (Taken::Alike, _) => continue,
-            (Taken::Ours, _) | (Taken::Neither, Favor::Ours) => (true, false),
-            (Taken::Theirs, _) | (Taken::Neither, Favor::Theirs) => (false, true),
-            (Taken::Neither, Favor::Union) => (true, true),
-            (Taken::Neither, Favor::Markers) => {
+            (HunkSide::Alike, _) => continue,
+            (HunkSide::Ours, _) | (HunkSide::Neither, Favor::Ours) => (true, false),
+            (HunkSide::Theirs, _) | (HunkSide::Neither, Favor::Theirs) => (false, true),
+            (HunkSide::Neither, Favor::Union) => (true, true),
+            (HunkSide::Neither, Favor::Markers) => {
                 out.add(&texts.ours, done..hunk.ours.start, None);
                 out.conflict(hunk);
                 done = hunk.ours.end;
@@ -39,13 +39,13 @@ pub(super) fn write(hunks: &[Hunk], texts: &Texts<'_>, options: &Options) -> Mer
     out.merged
 }
 
-struct Output<'a> {
-    texts: &'a Texts<'a>,
+struct MergeOutput<'a> {
+    texts: &'a MergeTexts<'a>,
     options: &'a Options,
-    merged: Merged,
+    merged: MergedText,
 }
 
-impl Output<'_> {
+impl MergeOutput<'_> {
     /// Appends lines. If the last line has no line ending, `end` is added.
     fn add(&mut self, lines: &[&[u8]], range: Range<usize>, end: Option<&[u8]>) {
         let lines = lines.get(range).unwrap_or_default();
@@ -64,7 +64,7 @@ impl Output<'_> {
         let end = line_end(hunk, texts);
         self.marker(b'<', Some(0), end);
         self.add(&texts.ours, hunk.ours.clone(), Some(end));
-        if self.options.style != Style::Merge {
+        if self.options.style != ConflictStyle::Merge {
             self.marker(b'|', Some(1), end);
             self.add(&texts.base, hunk.base.clone(), Some(end));
         }
@@ -88,7 +88,7 @@ impl Output<'_> {
 /// Returns the line ending for conflict markers of the hunk: CRLF if the line before the hunk (or
 /// the first line) on both sides, and the first line of the merge base, end in CRLF as far as they
 /// exist; otherwise LF.
-fn line_end(hunk: &Hunk, texts: &Texts<'_>) -> &'static [u8] {
+fn line_end(hunk: &Hunk, texts: &MergeTexts<'_>) -> &'static [u8] {
     let says = [
         ends_in_crlf(&texts.ours, hunk.ours.start.saturating_sub(1)),
         ends_in_crlf(&texts.theirs, hunk.theirs.start.saturating_sub(1)),

@@ -1,17 +1,17 @@
 //! Refines conflicts: removes the lines that both sides have in common, and joins conflicts that
 //! are close to each other.
 
-use super::{Hunk, Taken, Texts};
+use super::{Hunk, HunkSide, MergeTexts};
 use crate::lines::changes;
 
 /// The maximum number of lines between two conflicts that are joined.
 const FEW_LINES: usize = 3;
 
 /// Splits each conflict at the lines that both sides have in common, and joins close conflicts.
-pub(super) fn refine(hunks: &mut Vec<Hunk>, texts: &Texts<'_>, over_punctuation: bool) {
+pub(super) fn refine(hunks: &mut Vec<Hunk>, texts: &MergeTexts<'_>, over_punctuation: bool) {
     let mut refined = Vec::with_capacity(hunks.len());
     for hunk in hunks.drain(..) {
-        if hunk.taken != Taken::Neither || hunk.ours.is_empty() || hunk.theirs.is_empty() {
+        if hunk.taken != HunkSide::Neither || hunk.ours.is_empty() || hunk.theirs.is_empty() {
             refined.push(hunk);
             continue;
         }
@@ -22,13 +22,13 @@ pub(super) fn refine(hunks: &mut Vec<Hunk>, texts: &Texts<'_>, over_punctuation:
         let differing = changes(ours, theirs);
         if differing.is_empty() {
             refined.push(Hunk {
-                taken: Taken::Alike,
+                taken: HunkSide::Alike,
                 ..hunk
             });
             continue;
         }
         refined.extend(differing.into_iter().map(|change| Hunk {
-            taken: Taken::Neither,
+            taken: HunkSide::Neither,
             base: hunk.base.clone(),
             ours: hunk.ours.start + change.before.start..hunk.ours.start + change.before.end,
             theirs: hunk.theirs.start + change.after.start..hunk.theirs.start + change.after.end,
@@ -45,8 +45,8 @@ pub(super) fn refine(hunks: &mut Vec<Hunk>, texts: &Texts<'_>, over_punctuation:
     }
 }
 
-fn are_near(one: &Hunk, other: &Hunk, texts: &Texts<'_>, over_punctuation: bool) -> bool {
-    if one.taken != Taken::Neither || other.taken != Taken::Neither {
+fn are_near(one: &Hunk, other: &Hunk, texts: &MergeTexts<'_>, over_punctuation: bool) -> bool {
+    if one.taken != HunkSide::Neither || other.taken != HunkSide::Neither {
         return false;
     }
     let between = texts.ours.get(one.ours.end..other.ours.start);
@@ -56,8 +56,10 @@ fn are_near(one: &Hunk, other: &Hunk, texts: &Texts<'_>, over_punctuation: bool)
 }
 
 /// Removes the lines that both sides begin or end with from conflicts (`zdiff3`).
-pub(super) fn take_out_common_ends(hunks: &mut [Hunk], texts: &Texts<'_>) {
-    let conflicts = hunks.iter_mut().filter(|hunk| hunk.taken == Taken::Neither);
+pub(super) fn take_out_common_ends(hunks: &mut [Hunk], texts: &MergeTexts<'_>) {
+    let conflicts = hunks
+        .iter_mut()
+        .filter(|hunk| hunk.taken == HunkSide::Neither);
     for hunk in conflicts {
         let (ours, theirs) = (&mut hunk.ours, &mut hunk.theirs);
         while ours.start < ours.end

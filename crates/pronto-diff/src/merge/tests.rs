@@ -37,19 +37,19 @@ fn conflicts_are_shown_as_is_asked_for() {
             1
         )
     );
-    options.style = Style::Diff3;
+    options.style = ConflictStyle::Diff3;
     options.marker_len = 3;
     assert_eq!(
         shown(&options).0,
         "a\n<<< one\nx\nour\nz\n||| old\nb\n===\nx\ntheir\nz\n>>> two\n"
     );
-    options.style = Style::ZealousDiff3;
+    options.style = ConflictStyle::ZealousDiff3;
     assert_eq!(
         shown(&options).0,
         "a\nx\n<<< one\nour\n||| old\nb\n===\ntheir\n>>> two\nz\n"
     );
     options.favor = Favor::Union;
-    options.style = Style::Merge;
+    options.style = ConflictStyle::Merge;
     assert_eq!(shown(&options), ("a\nx\nour\ntheir\nz\n".into(), 0));
 }
 

@@ -72,7 +72,7 @@ pub(super) fn vector_of_bit(bit: u8) -> usize {
 
 /// A condition on two bits. For `k` in `first_k..=last_k`, one bit is bit `from.1` of the word
 /// `from.0` steps after `k`, and the other bit is that of `to`.
-struct Condition {
+struct BitCondition {
     from: (i32, i32),
     to: (i32, i32),
     first_k: usize,
@@ -134,7 +134,7 @@ const fn covers(family: &[u16; FAMILY], first_k: usize, last_k: usize) -> bool {
 macro_rules! conditions {
     ($($family:literal: ($from:literal, $from_bit:literal) ($to:literal, $to_bit:literal)
         $relation:ident, $first_k:literal to $last_k:literal;)*) => {
-        const CONDITIONS: &[Condition] = &[$(Condition {
+        const CONDITIONS: &[BitCondition] = &[$(BitCondition {
             from: ($from, $from_bit),
             to: ($to, $to_bit),
             first_k: $first_k,

@@ -5,8 +5,8 @@
 //! and the rest with the padding, copied again. Short messages are copied completely. All lanes run
 //! until the first lane reaches the end of its piece.
 
-use super::suspects::{Batch, Suspects};
-use super::{Run, States};
+use super::suspects::{SuspectBatch, Suspects};
+use super::{LaneRun, LaneStates};
 use crate::{Collision, Kind, ObjectId, digest};
 
 /// The maximum length of a header.
@@ -26,7 +26,7 @@ const BLOCK: usize = 64;
 
 /// A buffer for the pieces of a message that are not read in place.
 #[repr(align(64))]
-struct Buffer([u8; BUFFER]);
+struct LaneBuffer([u8; BUFFER]);
 
 /// The functions for one hash function, with the instructions for `N` lanes.
 pub(super) struct Kernel<const N: usize> {
@@ -35,24 +35,24 @@ pub(super) struct Kernel<const N: usize> {
     /// message.
     pub(super) step_cost: usize,
     /// Processes some blocks in all lanes. The blocks must be readable.
-    pub(super) run: unsafe fn(&mut States<N>, &Run<'_, N>, &mut Suspects<N>),
+    pub(super) run: unsafe fn(&mut LaneStates<N>, &LaneRun<'_, N>, &mut Suspects<N>),
     /// Rechecks a batch of suspects.
-    pub(super) recheck: unsafe fn(&Batch<N>) -> u16,
+    pub(super) recheck: unsafe fn(&SuspectBatch<N>) -> u16,
 }
 
 /// The id of a message, or the error for a collision attack.
 pub(crate) type Outcome = Result<ObjectId, Collision>;
 
 /// The message in a lane.
-struct Current<T> {
+struct LaneMessage<T> {
     token: T,
     header_length: usize,
     body: *const [u8],
 }
 
 /// A message that has ended, but has a suspect that was not rechecked.
-struct Waiting<T> {
-    message: Current<T>,
+struct SuspectMessage<T> {
+    message: LaneMessage<T>,
     header: [u8; HEADER_MAX],
     number: u32,
     words: [u32; 8],
@@ -60,7 +60,7 @@ struct Waiting<T> {
 
 /// The piece after the current piece of a lane.
 #[derive(Clone, Copy)]
-enum Next {
+enum NextPiece {
     /// Whole blocks of the body, from this position.
     Middle(usize),
     /// The rest of the body, from this position, and the padding.
@@ -72,18 +72,18 @@ enum Next {
 /// The messages in `N` lanes.
 pub(super) struct Feed<T, const N: usize> {
     kernel: Kernel<N>,
-    states: States<N>,
+    states: LaneStates<N>,
     suspects: Suspects<N>,
     /// The buffer of each lane.
-    buffers: Box<[Buffer; N]>,
+    buffers: Box<[LaneBuffer; N]>,
     /// The number of blocks that each lane has processed.
     clock: usize,
     /// The start of each lane's piece, minus `BLOCK * clock` at the start of the piece.
     bases: [*const u8; N],
     /// The clock at the end of each lane's piece; the maximum for idle lanes.
     ends: [usize; N],
-    next: [Next; N],
-    messages: [Option<Current<T>>; N],
+    next: [NextPiece; N],
+    messages: [Option<LaneMessage<T>>; N],
     /// The headers of messages that are not short. They are saved before the end of the body
     /// overwrites them in the buffers.
     headers: [[u8; HEADER_MAX]; N],
@@ -95,7 +95,7 @@ pub(super) struct Feed<T, const N: usize> {
     /// The bit set of the lanes that have started a message and not run since.
     fresh: u16,
     active: u16,
-    waiting: Vec<Waiting<T>>,
+    waiting: Vec<SuspectMessage<T>>,
 }
 
 // SAFETY: the pointers are to bodies that the caller keeps readable wherever this is moved, and
@@ -116,11 +116,11 @@ impl<T, const N: usize> Feed<T, N> {
             states: [[0; N]; 8],
             suspects: vouched!(Suspects::new(kernel.recheck)),
             kernel,
-            buffers: Box::new([const { Buffer([0; BUFFER]) }; N]),
+            buffers: Box::new([const { LaneBuffer([0; BUFFER]) }; N]),
             clock: 0,
             bases: [std::ptr::null(); N],
             ends: [usize::MAX; N],
-            next: [Next::End; N],
+            next: [NextPiece::End; N],
             messages: [const { None }; N],
             headers: [[0; HEADER_MAX]; N],
             begun: [0; N],
@@ -182,7 +182,7 @@ impl<T, const N: usize> Feed<T, N> {
     fn step(&mut self, ended: &mut impl FnMut(T, Outcome)) {
         self.point_idle_lanes();
         let end = self.next_end();
-        let run = Run {
+        let run = LaneRun {
             bases: &self.bases,
             offset: self.clock.wrapping_mul(BLOCK),
             blocks: end - self.clock,
@@ -207,9 +207,9 @@ impl<T, const N: usize> Feed<T, N> {
             let lane = ending.trailing_zeros() as usize;
             ending &= ending - 1;
             match self.next[lane] {
-                Next::Middle(from) => self.begin_middle(lane, from),
-                Next::Tail(from) => self.begin_tail(lane, from),
-                Next::End => self.end_message(lane, ended),
+                NextPiece::Middle(from) => self.begin_middle(lane, from),
+                NextPiece::Tail(from) => self.begin_tail(lane, from),
+                NextPiece::End => self.end_message(lane, ended),
             }
         }
     }
@@ -252,7 +252,7 @@ impl<T, const N: usize> Feed<T, N> {
         self.begun[lane] = self.clock;
         self.numbers[lane] = self.number;
         self.number = self.number.wrapping_add(1);
-        self.messages[lane] = Some(Current {
+        self.messages[lane] = Some(LaneMessage {
             token,
             header_length: header.len(),
             body,
@@ -265,14 +265,14 @@ impl<T, const N: usize> Feed<T, N> {
         if length <= SHORT {
             buffer[header.len()..length].copy_from_slice(body);
             let blocks = pad(buffer, length, length);
-            self.begin_buffer(lane, blocks, Next::End);
+            self.begin_buffer(lane, blocks, NextPiece::End);
         } else if header.is_empty() {
             self.begin_middle(lane, 0);
         } else {
             let end = header.len().next_multiple_of(BLOCK);
             let from = end - header.len();
             buffer[header.len()..end].copy_from_slice(&body[..from]);
-            self.begin_buffer(lane, end / BLOCK, Next::Middle(from));
+            self.begin_buffer(lane, end / BLOCK, NextPiece::Middle(from));
         }
     }
 
@@ -287,7 +287,7 @@ impl<T, const N: usize> Feed<T, N> {
                 lane,
                 rest.as_ptr(),
                 blocks,
-                Next::Tail(from + blocks * BLOCK),
+                NextPiece::Tail(from + blocks * BLOCK),
             );
         }
     }
@@ -302,25 +302,25 @@ impl<T, const N: usize> Feed<T, N> {
         self.headers[lane].copy_from_slice(&buffer[..HEADER_MAX]);
         buffer[..rest.len()].copy_from_slice(rest);
         let blocks = pad(buffer, rest.len(), message.len());
-        self.begin_buffer(lane, blocks, Next::End);
+        self.begin_buffer(lane, blocks, NextPiece::End);
     }
 
     /// Sets the lane to the start of its buffer.
-    fn begin_buffer(&mut self, lane: usize, blocks: usize, next: Next) {
+    fn begin_buffer(&mut self, lane: usize, blocks: usize, next: NextPiece) {
         assert!(blocks <= BUFFER / BLOCK, "the piece is in the buffer");
         let buffer = self.buffers[lane].0.as_ptr();
         self.begin_piece(lane, buffer, blocks, next);
     }
 
     /// Sets the lane to `blocks` blocks from `bytes`, which must be readable.
-    fn begin_piece(&mut self, lane: usize, bytes: *const u8, blocks: usize, next: Next) {
+    fn begin_piece(&mut self, lane: usize, bytes: *const u8, blocks: usize, next: NextPiece) {
         self.bases[lane] = bytes.wrapping_sub(self.clock.wrapping_mul(BLOCK));
         self.ends[lane] = self.clock + blocks;
         self.next[lane] = next;
     }
 
     /// Returns the message of an active lane.
-    fn message(&self, lane: usize) -> &Current<T> {
+    fn message(&self, lane: usize) -> &LaneMessage<T> {
         self.messages[lane]
             .as_ref()
             .expect("an active lane has a message")
@@ -330,7 +330,7 @@ impl<T, const N: usize> Feed<T, N> {
     fn header(&self, lane: usize) -> &[u8; HEADER_MAX] {
         let is_short = self.message(lane).len() <= SHORT;
         match self.next[lane] {
-            Next::End if !is_short => &self.headers[lane],
+            NextPiece::End if !is_short => &self.headers[lane],
             _ => self.buffers[lane]
                 .0
                 .first_chunk()
@@ -339,7 +339,7 @@ impl<T, const N: usize> Feed<T, N> {
     }
 
     /// Makes a lane idle.
-    fn leave(&mut self, lane: usize) -> Current<T> {
+    fn leave(&mut self, lane: usize) -> LaneMessage<T> {
         self.active &= !(1 << lane);
         self.fresh &= !(1 << lane);
         self.ends[lane] = usize::MAX;
@@ -355,7 +355,7 @@ impl<T, const N: usize> Feed<T, N> {
         if self.suspects.is_pending(number) || self.suspects.is_attacked(number) {
             let header = *self.header(lane);
             let message = self.leave(lane);
-            self.waiting.push(Waiting {
+            self.waiting.push(SuspectMessage {
                 message,
                 header,
                 number,
@@ -370,7 +370,7 @@ impl<T, const N: usize> Feed<T, N> {
     /// Ends the waiting messages whose suspects have been rechecked.
     fn end_waiting(&mut self, ended: &mut impl FnMut(T, Outcome)) {
         while let Some(waiting) = self.waiting.pop() {
-            let Waiting {
+            let SuspectMessage {
                 message,
                 header,
                 number,
@@ -409,7 +409,7 @@ impl<T, const N: usize> Feed<T, N> {
     }
 }
 
-impl<T> Current<T> {
+impl<T> LaneMessage<T> {
     fn body(&self) -> &[u8] {
         // SAFETY: the caller that pushed the message promised this.
         unsafe { &*self.body }

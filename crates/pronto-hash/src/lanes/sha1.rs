@@ -4,7 +4,7 @@ use super::disturbance::Planes;
 use super::sha1_step::step;
 use super::suspects::{Suspects, TRACES, Trace};
 use super::vector::Vector;
-use super::{Run, States};
+use super::{LaneRun, LaneStates};
 
 /// The initial state of SHA-1.
 pub(super) const INITIAL: [u32; 5] = [
@@ -100,8 +100,8 @@ unsafe fn compress<V: Vector<N>, const N: usize>(
 /// readable.
 #[inline(always)]
 pub(super) unsafe fn run<V: Vector<N>, const N: usize>(
-    states: &mut States<N>,
-    run: &Run<'_, N>,
+    states: &mut LaneStates<N>,
+    run: &LaneRun<'_, N>,
     suspects: &mut Suspects<N>,
 ) {
     // SAFETY: the caller vouches for the instructions and the blocks.

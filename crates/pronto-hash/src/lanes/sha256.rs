@@ -2,7 +2,7 @@
 
 use super::suspects::Suspects;
 use super::vector::Vector;
-use super::{Run, States};
+use super::{LaneRun, LaneStates};
 
 /// The initial state of SHA-256.
 const INITIAL: [u32; 8] = [
@@ -140,8 +140,8 @@ macro_rules! steps {
 /// Requires the instructions of the vector type. The blocks of all lanes must be readable.
 #[inline(always)]
 pub(super) unsafe fn run<V: Vector<N>, const N: usize>(
-    states: &mut States<N>,
-    run: &Run<'_, N>,
+    states: &mut LaneStates<N>,
+    run: &LaneRun<'_, N>,
     _suspects: &mut Suspects<N>,
 ) {
     // SAFETY: the caller vouches for the instructions and the blocks.

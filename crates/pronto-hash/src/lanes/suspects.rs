@@ -5,7 +5,7 @@
 //! forwards to its final state. It then compares the sum of these states with the state after the
 //! block. One suspect is checked in each lane at the same time.
 
-use super::Run;
+use super::LaneRun;
 use super::disturbance::{DIFFERENCES, Survivors, VECTORS, is_late, vector_of_bit};
 use super::sha1_step::{step, step_back};
 use super::vector::Vector;
@@ -46,17 +46,17 @@ pub(super) struct Suspects<const N: usize> {
     pub(super) traces: Box<[Trace<N>; TRACES]>,
     /// The positions in the traces to check: the index of the trace and the bit of the vector.
     places: Box<[(u8, u8); TRACES * VECTORS + 2]>,
-    batch: Batch<N>,
+    batch: SuspectBatch<N>,
     length: usize,
     /// The numbers of the messages in the batch.
     numbers: [u32; N],
     attacked: Vec<u32>,
     was_flushed: bool,
-    recheck: unsafe fn(&Batch<N>) -> u16,
+    recheck: unsafe fn(&SuspectBatch<N>) -> u16,
 }
 
 /// A batch of suspects, one for each lane.
-pub(super) struct Batch<const N: usize> {
+pub(super) struct SuspectBatch<const N: usize> {
     /// The suspicious block.
     blocks: [[u8; 64]; N],
     /// The state of both messages before step 58 or 65, depending on the vector: the first words of
@@ -69,11 +69,11 @@ pub(super) struct Batch<const N: usize> {
 }
 
 #[cfg(test)]
-impl<const N: usize> Batch<N> {
+impl<const N: usize> SuspectBatch<N> {
     /// Creates a full batch.
     pub(super) fn of(suspects: &[super::tests::Suspect]) -> Self {
         use std::array::from_fn;
-        Batch {
+        SuspectBatch {
             blocks: from_fn(|slot| suspects[slot].0),
             middle: from_fn(|word| from_fn(|slot| suspects[slot].1[word])),
             after: from_fn(|word| from_fn(|slot| suspects[slot].2[word])),
@@ -88,8 +88,8 @@ impl<const N: usize> Suspects<N> {
     /// # Safety
     ///
     /// `recheck` must be [`recheck`] for a vector whose instructions the processor has.
-    pub(super) unsafe fn new(recheck: unsafe fn(&Batch<N>) -> u16) -> Self {
-        let batch = Batch {
+    pub(super) unsafe fn new(recheck: unsafe fn(&SuspectBatch<N>) -> u16) -> Self {
+        let batch = SuspectBatch {
             blocks: [[0; 64]; N],
             middle: [[0; N]; 5],
             after: [[0; N]; 5],
@@ -113,7 +113,7 @@ impl<const N: usize> Suspects<N> {
     ///
     /// The blocks must be readable.
     #[inline(always)]
-    pub(super) unsafe fn collect(&mut self, run: &Run<'_, N>, blocks: usize) {
+    pub(super) unsafe fn collect(&mut self, run: &LaneRun<'_, N>, blocks: usize) {
         let count = self.find(blocks);
         for place in 0..count {
             let (trace, bit) = self.places[place];
@@ -159,7 +159,7 @@ impl<const N: usize> Suspects<N> {
     ///
     /// The block must be readable.
     #[inline(always)]
-    unsafe fn take(&mut self, run: &Run<'_, N>, trace: usize, vector: usize, lane: usize) {
+    unsafe fn take(&mut self, run: &LaneRun<'_, N>, trace: usize, vector: usize, lane: usize) {
         let trace = &self.traces[trace];
         let middle = if is_late(vector) {
             &trace.late
@@ -357,7 +357,7 @@ unsafe fn both_ways<V: Vector<N>, const N: usize>(
 ///
 /// Requires the instructions of the vector type.
 #[inline(always)]
-pub(super) unsafe fn recheck<V: Vector<N>, const N: usize>(batch: &Batch<N>) -> u16 {
+pub(super) unsafe fn recheck<V: Vector<N>, const N: usize>(batch: &SuspectBatch<N>) -> u16 {
     // SAFETY: the caller vouches for the instructions; blocks and differences are 64 bytes each.
     unsafe {
         let blocks: [*const u8; N] = std::array::from_fn(|slot| batch.blocks[slot].as_ptr());

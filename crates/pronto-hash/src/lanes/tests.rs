@@ -4,8 +4,8 @@
 mod conditions;
 
 use super::disturbance::{DIFFERENCES, FAMILY, FIRST_K, VECTORS, is_late};
-use super::suspects::{Batch, Suspects};
-use super::{Run, Width};
+use super::suspects::{SuspectBatch, Suspects};
+use super::{LaneRun, Width};
 use conditions::{PUBLISHED, Solver};
 
 /// Pseudo-random numbers.
@@ -130,14 +130,14 @@ fn differences_are_local_collisions() {
 fn survivors(width: Width, blocks: &[[u8; 64]; 16]) -> [u16; VECTORS] {
     fn one_block<const N: usize>(
         blocks: &[[u8; 64]; 16],
-        run: unsafe fn(&mut super::States<N>, &Run<'_, N>, &mut Suspects<N>),
-        recheck: unsafe fn(&Batch<N>) -> u16,
+        run: unsafe fn(&mut super::LaneStates<N>, &LaneRun<'_, N>, &mut Suspects<N>),
+        recheck: unsafe fn(&SuspectBatch<N>) -> u16,
         first: usize,
     ) -> [u16; VECTORS] {
         let bases: [*const u8; N] = std::array::from_fn(|lane| blocks[first + lane].as_ptr());
         let numbers = std::array::from_fn(|lane| lane as u32);
         let (bases, numbers) = (&bases, &numbers);
-        let blocks = Run {
+        let blocks = LaneRun {
             bases,
             offset: 0,
             blocks: 1,
@@ -292,10 +292,10 @@ fn recheck(width: Width, suspects: &[Suspect]) -> u16 {
     unsafe {
         match width {
             Width::Eight => {
-                let low = super::recheck_eight(&Batch::of(&suspects[..8]));
-                low & 0xff | super::recheck_eight(&Batch::of(&suspects[8..])) << 8
+                let low = super::recheck_eight(&SuspectBatch::of(&suspects[..8]));
+                low & 0xff | super::recheck_eight(&SuspectBatch::of(&suspects[8..])) << 8
             }
-            Width::Sixteen => super::recheck_sixteen(&Batch::of(suspects)),
+            Width::Sixteen => super::recheck_sixteen(&SuspectBatch::of(suspects)),
         }
     }
 }

@@ -1,12 +1,12 @@
 //! Plans the order in which a batch is digested, and which of its messages use lanes.
 
-use super::Message;
+use super::DigestMessage;
 use crate::Kind;
 use crate::lanes::{HEADER_MAX, Width};
 
 /// The reusable memory for the plan of a batch.
 #[derive(Default)]
-pub(super) struct Plan {
+pub(super) struct BatchOrder {
     order: Vec<u32>,
     classes: Vec<u16>,
 }
@@ -18,7 +18,7 @@ const CLASSES: usize = 512;
 /// The class of messages whose header is too long for a lane.
 const UNFIT: usize = CLASSES - 1;
 
-impl Plan {
+impl BatchOrder {
     /// Divides a batch of at most 2^32 messages into those to be digested alone and those to be
     /// digested in lanes, in that order.
     ///
@@ -27,7 +27,7 @@ impl Plan {
     /// a batch smaller than the number of lanes this may apply to all messages.
     pub(super) fn divide(
         &mut self,
-        messages: &[Message<'_>],
+        messages: &[DigestMessage<'_>],
         kind: Kind,
         width: Width,
     ) -> (&[u32], &[u32]) {
@@ -44,7 +44,7 @@ impl Plan {
 
     /// Sorts the messages by class, the longest first. Returns the number of messages that cannot
     /// use a lane, which are the first.
-    fn sort(&mut self, messages: &[Message<'_>]) -> usize {
+    fn sort(&mut self, messages: &[DigestMessage<'_>]) -> usize {
         let mut starts = [0_u32; CLASSES];
         self.classes.clear();
         self.classes.extend(messages.iter().map(|message| {
@@ -69,12 +69,12 @@ impl Plan {
 }
 
 /// Returns the number of blocks of a message, padding included.
-fn blocks(message: &Message<'_>) -> usize {
+fn blocks(message: &DigestMessage<'_>) -> usize {
     (message.header.len() + message.body.len() + 9).div_ceil(64)
 }
 
 /// Returns the length class: a number that increases by one for each eighth of the length.
-fn class(message: &Message<'_>) -> usize {
+fn class(message: &DigestMessage<'_>) -> usize {
     if message.header.len() > HEADER_MAX {
         return UNFIT;
     }
@@ -84,7 +84,7 @@ fn class(message: &Message<'_>) -> usize {
 }
 
 /// Returns the number of messages, from the longest, to digest alone for the least total time.
-fn count_alone(messages: &[Message<'_>], order: &[u32], lanes: usize, step: usize) -> usize {
+fn count_alone(messages: &[DigestMessage<'_>], order: &[u32], lanes: usize, step: usize) -> usize {
     let length = |index: usize| {
         order
             .get(index)

@@ -1,6 +1,6 @@
 //! Tests that the digests equal published values and one another.
 
-use pronto_hash::{Digester, Kind, Message, ObjectId, TrailerDigester, digest, digest_many};
+use pronto_hash::{DigestMessage, Digester, Kind, ObjectId, TrailerDigester, digest, digest_many};
 
 fn id(hex: &str) -> ObjectId {
     ObjectId::from_hex(hex.as_bytes()).expect("a valid id")
@@ -30,7 +30,7 @@ fn results_are_appended_in_order() {
     assert!(ids.is_empty());
     digest_many(
         Kind::Sha1,
-        &[Message {
+        &[DigestMessage {
             header: b"tree 0\0",
             body: b"",
         }],
@@ -39,11 +39,11 @@ fn results_are_appended_in_order() {
     digest_many(
         Kind::Sha256,
         &[
-            Message {
+            DigestMessage {
                 header: b"blob 3\0",
                 body: b"abc",
             },
-            Message {
+            DigestMessage {
                 header: b"",
                 body: b"abc",
             },

@@ -1,6 +1,8 @@
 //! Tests that exactly the published SHA-1 collisions are detected, at any position in a batch.
 
-use pronto_hash::{Backend, DigestStream, Digester, Kind, ManyDigester, Message, ObjectId, digest};
+use pronto_hash::{
+    DigestBackend, DigestMessage, DigestStream, Digester, Kind, ManyDigester, ObjectId, digest,
+};
 
 /// The first 320 bytes of the two files of <https://shattered.io> (Stevens, Bursztein, Karpman,
 /// Albertini and Markov, 2017): an identical prefix and two colliding blocks.
@@ -27,8 +29,8 @@ fn innocent(index: usize, length: usize) -> Vec<u8> {
 }
 
 /// Hashes with all backends. Exactly the messages at `places` must be reported as collisions.
-fn expect_collisions(messages: &[Message<'_>], places: &[usize]) {
-    for backend in Backend::available() {
+fn expect_collisions(messages: &[DigestMessage<'_>], places: &[usize]) {
+    for backend in DigestBackend::available() {
         let mut ids = Vec::new();
         ManyDigester::with_backend(Kind::Sha1, backend).digest(messages, &mut ids);
         let mut streamed = ids.clone();
@@ -62,7 +64,7 @@ fn expect_collisions(messages: &[Message<'_>], places: &[usize]) {
     }
 }
 
-fn sha1_without_detection(message: &Message<'_>) -> ObjectId {
+fn sha1_without_detection(message: &DigestMessage<'_>) -> ObjectId {
     let mut trailer = pronto_hash::TrailerDigester::new(Kind::Sha1);
     trailer.update(message.header);
     trailer.update(message.body);
@@ -72,7 +74,7 @@ fn sha1_without_detection(message: &Message<'_>) -> ObjectId {
 #[test]
 fn they_are_collisions() {
     for [one, other] in [SHATTERED, SHAMBLES] {
-        let [one, other] = [one, other].map(|body| Message { header: b"", body });
+        let [one, other] = [one, other].map(|body| DigestMessage { header: b"", body });
         assert_ne!(one, other);
         assert_eq!(sha1_without_detection(&one), sha1_without_detection(&other));
     }
@@ -82,7 +84,7 @@ fn they_are_collisions() {
 fn one_stream() {
     for body in published() {
         let collision = digest(Kind::Sha1, &[body]).expect_err("a published collision");
-        let plain = sha1_without_detection(&Message { header: b"", body });
+        let plain = sha1_without_detection(&DigestMessage { header: b"", body });
         assert_eq!(collision.id(), plain);
         assert_eq!(
             collision.to_string(),
@@ -102,12 +104,12 @@ fn every_lane() {
         for place in 0..33 {
             let mut messages: Vec<_> = others
                 .iter()
-                .map(|body| Message { header: b"", body })
+                .map(|body| DigestMessage { header: b"", body })
                 .collect();
             messages[place].body = attack;
             expect_collisions(&messages, &[place]);
         }
-        let all = [Message {
+        let all = [DigestMessage {
             header: b"",
             body: attack,
         }; 33];
@@ -124,12 +126,12 @@ fn among_messages_of_all_lengths() {
         for place in [0, 1, 15, 16, 17, 50, 98, 99] {
             let mut messages: Vec<_> = others
                 .iter()
-                .map(|body| Message {
+                .map(|body| DigestMessage {
                     header: b"tree 7\0",
                     body,
                 })
                 .collect();
-            messages[place] = Message {
+            messages[place] = DigestMessage {
                 header: b"",
                 body: attack,
             };
@@ -146,12 +148,12 @@ fn with_a_header_and_a_long_rest() {
             let other = innocent(3, whole.len());
             for header in [0, 1, 63, 64, 65, 150, 192, 250] {
                 let place = (header + rest) % 17;
-                let mut messages = [Message {
+                let mut messages = [DigestMessage {
                     header: b"blob",
                     body: &other,
                 }; 17];
                 let (header, body) = whole.split_at(header);
-                messages[place] = Message { header, body };
+                messages[place] = DigestMessage { header, body };
                 expect_collisions(&messages, &[place]);
             }
         }
@@ -164,14 +166,14 @@ fn attacks_on_other_messages_do_not_count() {
     for attack in published() {
         let shifted = [&[0; 64], attack].concat();
         expect_collisions(
-            &[Message {
+            &[DigestMessage {
                 header: b"",
                 body: &shifted,
             }; 20],
             &[],
         );
         expect_collisions(
-            &[Message {
+            &[DigestMessage {
                 header: b"blob 320\0",
                 body: attack,
             }; 20],

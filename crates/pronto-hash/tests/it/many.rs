@@ -1,6 +1,6 @@
 //! Tests that all backends agree with two other implementations.
 
-use pronto_hash::{Backend, Kind, ManyDigester, Message, ObjectId, TrailerDigester};
+use pronto_hash::{DigestBackend, DigestMessage, Kind, ManyDigester, ObjectId, TrailerDigester};
 
 /// Pseudo-random numbers.
 pub(crate) struct Numbers(pub(crate) u64);
@@ -23,7 +23,7 @@ impl Numbers {
 }
 
 /// Returns the digest as computed by crates that share no code with the lanes.
-fn expected(kind: Kind, message: &Message<'_>) -> ObjectId {
+fn expected(kind: Kind, message: &DigestMessage<'_>) -> ObjectId {
     let whole = [message.header, message.body].concat();
     let mut trailer = TrailerDigester::new(kind);
     trailer.update(&whole);
@@ -36,13 +36,13 @@ fn expected(kind: Kind, message: &Message<'_>) -> ObjectId {
     trailer
 }
 
-fn check(messages: &[Message<'_>]) {
+fn check(messages: &[DigestMessage<'_>]) {
     for kind in [Kind::Sha1, Kind::Sha256] {
         let expected: Vec<_> = messages
             .iter()
             .map(|message| Ok(expected(kind, message)))
             .collect();
-        for backend in Backend::available() {
+        for backend in DigestBackend::available() {
             let mut digester = ManyDigester::with_backend(kind, backend);
             let mut ids = Vec::new();
             digester.digest(messages, &mut ids);
@@ -58,7 +58,7 @@ fn all_short_lengths() {
     let data = Numbers(1).bytes(700);
     for header in [0, 1, 7, 12, 63, 64, 65, 128, 192, 193, 300] {
         let messages: Vec<_> = (0..700 - header)
-            .map(|length| Message {
+            .map(|length| DigestMessage {
                 header: &data[..header],
                 body: &data[header..][..length],
             })
@@ -73,7 +73,7 @@ fn block_boundaries_of_longer_ones() {
     let messages: Vec<_> = [8, 9, 16, 64, 77]
         .iter()
         .flat_map(|blocks| blocks * 64 - 20..blocks * 64 + 3)
-        .map(|length| Message {
+        .map(|length| DigestMessage {
             header: &data[..11],
             body: &data[11..][..length],
         })
@@ -86,7 +86,7 @@ fn few_messages() {
     let data = Numbers(3).bytes(200_000);
     for count in 0..40 {
         let messages: Vec<_> = (0..count)
-            .map(|index| Message {
+            .map(|index| DigestMessage {
                 header: b"blob 4000\0",
                 body: &data[index * 37..][..4000],
             })
@@ -97,7 +97,7 @@ fn few_messages() {
     for place in 0..20 {
         let messages: Vec<_> = (0..20)
             .map(|index| if index == place { 150_000 } else { 100 + index })
-            .map(|length| Message {
+            .map(|length| DigestMessage {
                 header: b"blob\0",
                 body: &data[..length],
             })
@@ -117,7 +117,7 @@ fn mixed_lengths() {
             .map(|_| {
                 let (start, header) = (numbers.below(1 << 16), numbers.below(40));
                 let length = numbers.below(longest);
-                Message {
+                DigestMessage {
                     header: &data[start..][..header],
                     body: &data[start..][..length],
                 }
@@ -131,7 +131,7 @@ fn mixed_lengths() {
 fn more_messages_than_are_planned_together() {
     let data = Numbers(5).bytes(300);
     let messages: Vec<_> = (0..70_000)
-        .map(|index| Message {
+        .map(|index| DigestMessage {
             header: b"",
             body: &data[index % 251..][..index % 47],
         })

@@ -2,14 +2,19 @@
 
 use std::sync::Arc;
 
-use pronto_hash::{Backend, Body, DigestStream, Kind, digest};
+use pronto_hash::{DigestBackend, DigestBody, DigestStream, Kind, digest};
 
 use crate::many::Numbers;
 
 /// Pushes messages of the given lengths. Each must be returned once with its id.
-fn check<B>(kind: Kind, backend: Backend, lengths: &[usize], data: &[u8], body: impl Fn(usize) -> B)
-where
-    B: Body + PartialEq + std::fmt::Debug,
+fn check<B>(
+    kind: Kind,
+    backend: DigestBackend,
+    lengths: &[usize],
+    data: &[u8],
+    body: impl Fn(usize) -> B,
+) where
+    B: DigestBody + PartialEq + std::fmt::Debug,
 {
     let mut stream = DigestStream::with_backend(kind, backend);
     // Twice, because a stream can be reused.
@@ -36,7 +41,7 @@ where
 fn bodies_of_all_kinds() {
     let mut numbers = Numbers(77);
     let data = numbers.bytes(1 << 17);
-    for backend in Backend::available() {
+    for backend in DigestBackend::available() {
         for kind in [Kind::Sha1, Kind::Sha256] {
             for count in [0, 1, 2, 15, 16, 17, 200] {
                 let lengths: Vec<_> = (0..count)
@@ -63,7 +68,7 @@ fn bodies_of_all_kinds() {
 #[test]
 fn one_long_message_among_short_ones() {
     let data = Numbers(78).bytes(1 << 20);
-    for backend in Backend::available() {
+    for backend in DigestBackend::available() {
         for place in [0, 7, 100, 199] {
             let mut lengths = vec![500; 200];
             lengths[place] = 1 << 20;
@@ -77,7 +82,7 @@ fn one_long_message_among_short_ones() {
 #[test]
 fn long_headers() {
     let data = Numbers(79).bytes(1000);
-    for backend in Backend::available() {
+    for backend in DigestBackend::available() {
         let mut stream = DigestStream::with_backend(Kind::Sha1, backend);
         let mut count = 0;
         let mut ended = |body: &[u8], header: usize, id| {
@@ -95,7 +100,7 @@ fn long_headers() {
 #[test]
 fn a_stream_that_is_dropped_drops_the_bodies() {
     let body = Arc::new(vec![1_u8; 5000]);
-    for backend in Backend::available() {
+    for backend in DigestBackend::available() {
         let mut stream = DigestStream::with_backend(Kind::Sha1, backend);
         for _ in 0..5 {
             stream.push(b"", body.clone(), (), &mut |_, (), _| {});
@@ -111,7 +116,7 @@ fn a_stream_that_is_dropped_drops_the_bodies() {
 #[test]
 fn a_panic_leaves_the_stream_usable() {
     let data = Numbers(80).bytes(100);
-    for backend in Backend::available() {
+    for backend in DigestBackend::available() {
         let mut stream = DigestStream::with_backend(Kind::Sha1, backend);
         let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             for length in 0..40 {

@@ -6,21 +6,21 @@ use std::borrow::Cow;
 
 /// A list of names in one buffer, which is borrowed from the index file or owned.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Names<'a> {
+pub struct NameList<'a> {
     /// The concatenated names, each with a NUL at its end.
     bytes: Cow<'a, [u8]>,
     count: usize,
 }
 
-impl<'a> Names<'a> {
+impl<'a> NameList<'a> {
     /// Removes `count` names from the front of `data` and returns them.
-    pub(super) fn take(data: &mut &'a [u8], count: usize) -> Option<Names<'a>> {
+    pub(super) fn take(data: &mut &'a [u8], count: usize) -> Option<NameList<'a>> {
         let before = *data;
         for _ in 0..count {
             take_until(data, 0)?;
         }
         let bytes = &before[..before.len() - data.len()];
-        Some(Names {
+        Some(NameList {
             bytes: Cow::Borrowed(bytes),
             count,
         })
@@ -51,7 +51,7 @@ impl<'a> Names<'a> {
     }
 }
 
-impl<N: AsRef<[u8]>> FromIterator<N> for Names<'_> {
+impl<N: AsRef<[u8]>> FromIterator<N> for NameList<'_> {
     fn from_iter<T: IntoIterator<Item = N>>(names: T) -> Self {
         let mut bytes = Vec::new();
         let mut count = 0;
@@ -60,7 +60,7 @@ impl<N: AsRef<[u8]>> FromIterator<N> for Names<'_> {
             bytes.push(0);
             count += 1;
         }
-        Names {
+        NameList {
             bytes: bytes.into(),
             count,
         }
@@ -74,14 +74,14 @@ mod tests {
     #[test]
     fn names_come_back() {
         for names in [&[][..], &["a"], &["a", "b/", "c d"], &[""], &["", ""]] {
-            let owned: Names<'_> = names.iter().collect();
+            let owned: NameList<'_> = names.iter().collect();
             let bytes = [owned.as_bytes(), b"rest"].concat();
             let mut rest = &bytes[..];
-            let read = Names::take(&mut rest, names.len()).expect("they are there");
+            let read = NameList::take(&mut rest, names.len()).expect("they are there");
             assert_eq!((&read, rest), (&owned, &b"rest"[..]));
             assert!(read.iter().eq(names.iter().map(BStr::new)));
             assert_eq!(read.len(), names.len());
-            assert!(Names::take(&mut &bytes[..], names.len() + 1).is_none());
+            assert!(NameList::take(&mut &bytes[..], names.len() + 1).is_none());
         }
     }
 }

@@ -20,7 +20,7 @@ fn read_all(bytes: Vec<u8>, kind: Kind) -> Result<usize, pronto_index::Error> {
         cache.encode(&mut bytes);
     }
     let _ = index.verify();
-    let _ = pronto_index::Edit::new(&index).content();
+    let _ = pronto_index::IndexEdit::new(&index).content();
     Ok(bytes_seen)
 }
 

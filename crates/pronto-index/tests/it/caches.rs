@@ -3,7 +3,9 @@
 use crate::support::{KINDS, Repository};
 use bstr::ByteSlice as _;
 use pronto_hash::Kind;
-use pronto_index::{Edit, Fsmonitor, Index, Lock, Outline, UntrackedCache, UntrackedList, Writer};
+use pronto_index::{
+    Fsmonitor, Index, IndexEdit, IndexLock, IndexOutline, UntrackedCache, UntrackedList, Writer,
+};
 
 /// A repository with untracked files and an untracked cache.
 fn with_untracked(kind: Kind) -> Repository {
@@ -104,10 +106,10 @@ fn a_list_of_untracked_files_is_read_for_the_index_it_was_written_for() {
 fn entries_that_come_and_go_are_forgotten_above() {
     let repository = with_untracked(Kind::Sha1);
     let index = repository.index();
-    let mut edit = Edit::new(&index);
+    let mut edit = IndexEdit::new(&index);
     edit.remove_path("dir1/sub1/file1".into());
     let bytes = Writer::default().encode(&edit.content()).expect("sound");
-    let lock = Lock::acquire(&repository.index_path()).expect("nobody has it");
+    let lock = IndexLock::acquire(&repository.index_path()).expect("nobody has it");
     lock.commit(&bytes).expect("it is writable");
     let after = repository.index();
     let cache = after.untracked_cache().expect("it is sound");
@@ -130,26 +132,26 @@ fn entries_that_come_and_go_are_forgotten_above() {
 fn what_a_monitor_said_is_kept_for_what_stays() {
     let repository = Repository::with_files(Kind::Sha1);
     let index = repository.index();
-    let mut edit = Edit::new(&index);
+    let mut edit = IndexEdit::new(&index);
     edit.set_fsmonitor(Some(&Fsmonitor::new("token".into(), [3, 5])));
-    let write = |edit: &Edit<'_>| {
+    let write = |edit: &IndexEdit<'_>| {
         let bytes = Writer::default().encode(&edit.content()).expect("sound");
-        let lock = Lock::acquire(&repository.index_path()).expect("nobody has it");
+        let lock = IndexLock::acquire(&repository.index_path()).expect("nobody has it");
         lock.commit(&bytes).expect("it is writable");
         repository.index()
     };
     let index = write(&edit);
-    let told = index.fsmonitor().expect("sound").expect("it is there");
-    assert_eq!(told.token, "token");
-    assert_eq!(told.dirty.iter().collect::<Vec<_>>(), [3, 5]);
-    let mut edit = Edit::new(&index);
+    let fsmonitor = index.fsmonitor().expect("sound").expect("it is there");
+    assert_eq!(fsmonitor.token, "token");
+    assert_eq!(fsmonitor.dirty.iter().collect::<Vec<_>>(), [3, 5]);
+    let mut edit = IndexEdit::new(&index);
     let mut entry = index.entry(9).to_owned();
     edit.remove_path(index.path(4));
     entry.stat.mtime.seconds += 1;
     edit.set(entry);
     let index = write(&edit);
-    let told = index.fsmonitor().expect("sound").expect("it is there");
-    assert_eq!(told.dirty.iter().collect::<Vec<_>>(), [3, 4, 8]);
+    let fsmonitor = index.fsmonitor().expect("sound").expect("it is there");
+    assert_eq!(fsmonitor.dirty.iter().collect::<Vec<_>>(), [3, 4, 8]);
     repository.git(&["status"]);
 }
 
@@ -158,17 +160,20 @@ fn with_a_monitor_no_entry_is_looked_at_before_it_is_asked_for() {
     for kind in KINDS {
         let repository = with_untracked(kind);
         let index = repository.index();
-        let mut edit = Edit::new(&index);
+        let mut edit = IndexEdit::new(&index);
         edit.set_fsmonitor(Some(&Fsmonitor::new("token".into(), [])));
         let bytes = Writer::default().encode(&edit.content()).expect("sound");
         let path = repository.path("other");
         let open = |bytes: &[u8]| {
             std::fs::write(&path, bytes).expect("a file");
-            Outline::open(&path, kind)
+            IndexOutline::open(&path, kind)
         };
         let outline = open(&bytes).expect("it is sound");
-        let told = outline.fsmonitor().expect("sound").expect("it is there");
-        assert_eq!((told.token, told.dirty.is_empty()), ("token".into(), true));
+        let fsmonitor = outline.fsmonitor().expect("sound").expect("it is there");
+        assert_eq!(
+            (fsmonitor.token, fsmonitor.dirty.is_empty()),
+            ("token".into(), true)
+        );
         assert_eq!(outline.len(), index.len());
         assert_eq!(outline.untracked_cache(), index.untracked_cache());
         let root = index.cached_tree().map(|tree| {
@@ -183,8 +188,15 @@ fn with_a_monitor_no_entry_is_looked_at_before_it_is_asked_for() {
         assert!(Index::of(open(&broken).expect("its ends are sound")).is_err());
         // The extension with the end of the entries is ignored if anything in it is wrong.
         let end = bytes.len() - kind.len_in_bytes();
-        let told = end - kind.len_in_bytes() - 4;
-        for at in [told, told + 3, told + 4, told - 1, told - 5, 8] {
+        let fsmonitor = end - kind.len_in_bytes() - 4;
+        for at in [
+            fsmonitor,
+            fsmonitor + 3,
+            fsmonitor + 4,
+            fsmonitor - 1,
+            fsmonitor - 5,
+            8,
+        ] {
             let mut broken = bytes.clone();
             broken[at] ^= 1;
             if let Ok(outline) = open(&broken) {

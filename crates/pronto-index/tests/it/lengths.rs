@@ -116,7 +116,7 @@ fn look_at_all(index: &Index) {
     let _ = index.find("d7/x".into(), 0);
     let _ = index.below("d7".into());
     let _ = index.cached_tree();
-    let _ = pronto_index::Edit::new(index).content();
+    let _ = pronto_index::IndexEdit::new(index).content();
 }
 
 #[test]

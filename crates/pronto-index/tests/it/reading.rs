@@ -2,7 +2,7 @@
 
 use crate::support::{KINDS, Repository, listing};
 use pronto_hash::Kind;
-use pronto_index::{Edit, ErrorKind, Flags, Index, Writer};
+use pronto_index::{ErrorKind, Flags, Index, IndexEdit, Writer};
 
 fn assert_read(repository: &Repository) {
     // A flag that git uses only in memory, for split indexes.
@@ -63,7 +63,7 @@ fn a_file_cut_short_under_its_reader_is_an_error() {
                 path.display()
             )
         );
-        let edit = Edit::new(&index);
+        let edit = IndexEdit::new(&index);
         let encoded = Writer::default().encode(&edit.content());
         encoded.expect_err("zeros are not written as an index");
     }

@@ -3,14 +3,14 @@
 use crate::support::{KINDS, Repository, listing};
 use pronto_hash::Kind;
 use pronto_index::{
-    CachedTree, Edit, Entry, EntryRef, ErrorKind, Flags, Index, Lock, OffsetTable, Stat, Version,
-    Writer, mode,
+    CachedTree, Entry, EntryRef, ErrorKind, Flags, Index, IndexEdit, IndexLock, IndexVersion,
+    OffsetTable, Stat, Writer, mode,
 };
 use pronto_io::sync::SyncMethod;
 
 fn rewrite(repository: &Repository, writer: &Writer) -> Vec<u8> {
     let index = repository.index();
-    let edit = Edit::new(&index);
+    let edit = IndexEdit::new(&index);
     writer.encode(&edit.content()).expect("it is sound")
 }
 
@@ -57,7 +57,7 @@ fn marks_are_taken_off_in_memory() {
             // Entries without a mark do not change.
             index.unskip(&[0]);
             assert!(!index.entry(marked[0]).flags.contains(Flags::SKIP_WORKTREE));
-            let encoded = Writer::default().encode(&Edit::new(&index).content());
+            let encoded = Writer::default().encode(&IndexEdit::new(&index).content());
             assert_eq!(encoded.expect("it is sound"), before);
             assert_eq!(repository.index().timestamp(), index.timestamp());
         }
@@ -94,7 +94,7 @@ fn changes_are_merged() {
         let repository = Repository::with_files(kind);
         let index = repository.index();
         let id = index.entry(0).id.to_owned();
-        let mut edit = Edit::new(&index);
+        let mut edit = IndexEdit::new(&index);
         for (path, stage) in [("a", 0), ("dir1/new", 0), ("zz", 2), ("zz", 3)] {
             edit.set(Entry {
                 path: path.into(),
@@ -115,7 +115,7 @@ fn changes_are_merged() {
         let bytes = Writer::default()
             .encode(&edit.content())
             .expect("it is sound");
-        let lock = Lock::acquire(&repository.index_path()).expect("nobody has it");
+        let lock = IndexLock::acquire(&repository.index_path()).expect("nobody has it");
         lock.commit(&bytes).expect("it can be written");
         let written = repository.index();
         assert_eq!(written.version(), 3);
@@ -142,7 +142,7 @@ fn a_new_index_is_as_read_tree_makes_it() {
         repository.git(&["read-tree", "HEAD"]);
         let old = repository.index();
         let empty = Index::empty(kind);
-        let mut edit = Edit::new(&empty);
+        let mut edit = IndexEdit::new(&empty);
         for entry in old.iter() {
             edit.set(entry.to_owned());
         }
@@ -182,13 +182,13 @@ fn trees(repository: &Repository) -> CachedTree {
 fn other_versions_and_no_digest() {
     let repository = Repository::with_files(Kind::Sha1);
     let writer = Writer {
-        force_version: Some(Version::Four),
+        force_version: Some(IndexVersion::Four),
         skip_hash: true,
         ..Writer::default()
     };
     let bytes = rewrite(&repository, &writer);
     let before = listing(&repository.index());
-    Lock::acquire(&repository.index_path())
+    IndexLock::acquire(&repository.index_path())
         .expect("free")
         .commit(&bytes)
         .expect("written");
@@ -203,8 +203,8 @@ fn other_versions_and_no_digest() {
 fn a_lock_is_seen_and_given_back() {
     let repository = Repository::with_files(Kind::Sha1);
     let path = repository.index_path();
-    let lock = Lock::acquire(&path).expect("nobody has it");
-    let error = Lock::acquire(&path).expect_err("it is taken");
+    let lock = IndexLock::acquire(&path).expect("nobody has it");
+    let error = IndexLock::acquire(&path).expect_err("it is taken");
     assert_eq!(*error.kind(), ErrorKind::Locked);
     let text = error.to_string();
     assert!(text.starts_with("Unable to create '") && text.contains("index.lock': File exists."));
@@ -215,7 +215,7 @@ fn a_lock_is_seen_and_given_back() {
     repository.write("another", "x");
     repository.git(&["add", "."]);
     let before = on_disk(&repository);
-    let held = Lock::acquire(&path).expect("nobody has it");
+    let held = IndexLock::acquire(&path).expect("nobody has it");
     let now = repository.index();
     assert!(
         !pronto_index::replace(&path, b"", &now, SyncMethod::No).expect("somebody else is writing")
@@ -236,7 +236,7 @@ fn a_lock_is_seen_and_given_back() {
 fn racily_clean_entries_are_smudged_when_they_differ() {
     let repository = Repository::with_files(Kind::Sha1);
     let index = repository.index();
-    let edit = Edit::new(&index);
+    let edit = IndexEdit::new(&index);
     let mut content = edit.content();
     let mut asked = 0;
     content.smudge(|entry| {
@@ -259,7 +259,7 @@ fn racily_clean_entries_are_smudged_when_they_differ() {
 #[test]
 fn unsorted_or_empty_entries_are_refused() {
     let empty = Index::empty(Kind::Sha1);
-    let mut edit = Edit::new(&empty);
+    let mut edit = IndexEdit::new(&empty);
     edit.set(Entry {
         path: "a".into(),
         id: Kind::Sha1.null(),

@@ -15,17 +15,17 @@ const SHELL: &str = "/bin/sh";
 
 /// C strings for the kernel, and an array of pointers to them. The strings never change, so the
 /// pointers stay valid.
-struct Block {
+struct ScriptText {
     pointers: Vec<*const libc::c_char>,
     _texts: Vec<CString>,
 }
 
 // SAFETY: the pointers lead to the texts that the value owns, and nothing changes either.
-unsafe impl Send for Block {}
+unsafe impl Send for ScriptText {}
 // SAFETY: as above.
-unsafe impl Sync for Block {}
+unsafe impl Sync for ScriptText {}
 
-impl Block {
+impl ScriptText {
     fn new(texts: impl Iterator<Item = Vec<u8>>) -> io::Result<Self> {
         let texts = texts
             .map(CString::new)
@@ -33,7 +33,7 @@ impl Block {
             .map_err(io::Error::from)?;
         let mut pointers: Vec<_> = texts.iter().map(|text| text.as_ptr()).collect();
         pointers.push(ptr::null());
-        Ok(Block {
+        Ok(ScriptText {
             pointers,
             _texts: texts,
         })
@@ -49,14 +49,14 @@ pub(super) fn run_by_shell(command: &mut Command) -> io::Result<()> {
     let script = script_of(command.get_program());
     let start = [OsStr::new(SHELL).as_bytes(), script.as_bytes()].map(<[u8]>::to_vec);
     let rest = command.get_args().map(|text| text.as_bytes().to_vec());
-    let arguments = Block::new(start.into_iter().chain(rest))?;
+    let arguments = ScriptText::new(start.into_iter().chain(rest))?;
     let variables = variables_of(command).into_iter().map(|(name, value)| {
         let mut text = name.as_bytes().to_vec();
         text.push(b'=');
         text.extend_from_slice(value.as_bytes());
         text
     });
-    let variables = Block::new(variables)?;
+    let variables = ScriptText::new(variables)?;
     let shell = CString::new(SHELL).map_err(io::Error::from)?;
     let run = move || {
         // The whole blocks move into the closure, not only their pointers.

@@ -11,9 +11,9 @@ use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::Mode;
 
-use content::{Original, copy_link, is_incapable, times};
+use content::{CopiedFile, copy_link, is_incapable, times};
 
-use super::{Directory, EntryKind, Listing, Metadata, file_metadata, is_missing};
+use super::{Directory, DirectoryListing, EntryKind, Metadata, file_metadata, is_missing};
 use crate::interrupt::Interrupt;
 use crate::pool::{self, Gather, Workers, ends_of_groups};
 use crate::progress::Meter;
@@ -24,7 +24,7 @@ const KEPT_MODE: u32 = 0o1777;
 
 /// Whether a copy shares its blocks with the original.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Sharing {
+pub enum BlockSharing {
     /// Share blocks, and fail if that is not possible.
     #[default]
     Always,
@@ -41,7 +41,7 @@ pub struct TreeCopy<'a> {
     /// The destination. If `target` is inside of `source`, it is not copied into itself.
     pub target: &'a Directory,
     /// Whether copies share blocks with their originals.
-    pub sharing: Sharing,
+    pub sharing: BlockSharing,
     /// The number of threads.
     pub workers: Workers,
     /// The progress meter, which counts files.
@@ -50,7 +50,7 @@ pub struct TreeCopy<'a> {
     pub interrupt: &'a Interrupt,
     /// Returns whether a path must not be created in the target. The second argument is `true` for
     /// a directory.
-    pub is_barred: &'a (dyn Fn(&[u8], bool) -> bool + Sync),
+    pub is_forbidden: &'a (dyn Fn(&[u8], bool) -> bool + Sync),
 }
 
 /// A path that was not copied, with the reason.
@@ -67,11 +67,11 @@ pub struct Skipped {
 pub enum SkipReason {
     /// A socket, a FIFO or a device.
     Special,
-    /// The path exists in the target, or `is_barred` rejected it.
+    /// The path exists in the target, or `is_forbidden` rejected it.
     InTheWay,
     /// A directory with a file `.git`, such as a linked worktree. The file ties the directory to
     /// its path.
-    WorkTree,
+    Worktree,
 }
 
 impl fmt::Display for SkipReason {
@@ -79,7 +79,7 @@ impl fmt::Display for SkipReason {
         f.write_str(match self {
             SkipReason::Special => "it is no file, directory or symbolic link",
             SkipReason::InTheWay => "the new worktree has something there",
-            SkipReason::WorkTree => "it is a worktree or submodule of its own",
+            SkipReason::Worktree => "it is a worktree or submodule of its own",
         })
     }
 }
@@ -91,7 +91,7 @@ pub struct CopyFailure {
     pub path: Vec<u8>,
     /// The error. Its kind is `Interrupted` after an interrupt.
     pub error: io::Error,
-    /// Whether the error means that the file system cannot share blocks, as [`Sharing::Always`]
+    /// Whether the error means that the file system cannot share blocks, as [`BlockSharing::Always`]
     /// requires.
     pub cannot_share: bool,
 }
@@ -114,10 +114,10 @@ impl TreeCopy<'_> {
     pub fn run(&self, roots: &[Vec<u8>]) -> Result<Vec<Skipped>> {
         let own = self.target.own_metadata();
         let own = own.map_err(|error| failure(b"", error))?;
-        let walk = Walk {
+        let walk = CopyWalk {
             copy: self,
             own: (own.device, own.inode),
-            copies: AtomicBool::new(self.sharing == Sharing::Never),
+            copies: AtomicBool::new(self.sharing == BlockSharing::Never),
             skipped: Gather::default(),
             failure: Mutex::new(None),
         };
@@ -133,14 +133,14 @@ impl TreeCopy<'_> {
 }
 
 /// A directory of the source with its files.
-struct Found {
+struct SourceDirectory {
     path: Vec<u8>,
     files: Vec<Vec<u8>>,
     /// The metadata of the source directory, if this run created the directory in the target.
     made_as: Option<Metadata>,
 }
 
-struct Walk<'a> {
+struct CopyWalk<'a> {
     copy: &'a TreeCopy<'a>,
     /// The device and inode of the target directory.
     own: (u64, u64),
@@ -152,14 +152,14 @@ struct Walk<'a> {
 
 /// Directories that one worker has found.
 #[derive(Default)]
-struct Level {
-    found: Vec<Found>,
+struct WorkerListing {
+    found: Vec<SourceDirectory>,
     below: Vec<Vec<u8>>,
 }
 
-impl Walk<'_> {
+impl CopyWalk<'_> {
     /// Creates all directories, level by level from the top, and collects the files.
-    fn make_directories(&self, roots: &[Vec<u8>]) -> Result<Vec<Found>> {
+    fn make_directories(&self, roots: &[Vec<u8>]) -> Result<Vec<SourceDirectory>> {
         let (mut found, mut level) = (Vec::new(), Vec::new());
         for root in roots {
             let (parent, name) = split(root);
@@ -167,7 +167,7 @@ impl Walk<'_> {
             let metadata = self.copy.source.open_beneath(parent);
             match metadata.and_then(|parent| parent.metadata(name)) {
                 Ok(metadata) if metadata.is_directory() => level.push(root.clone()),
-                Ok(_) => found.push(Found {
+                Ok(_) => found.push(SourceDirectory {
                     path: parent.to_vec(),
                     files: vec![name.to_vec()],
                     made_as: None,
@@ -177,12 +177,12 @@ impl Walk<'_> {
             }
         }
         while !level.is_empty() {
-            let gathered = Mutex::new(Level::default());
+            let gathered = Mutex::new(WorkerListing::default());
             let lock = || gathered.lock().unwrap_or_else(PoisonError::into_inner);
             pool::run(
                 self.copy.workers,
                 level.len(),
-                Level::default,
+                WorkerListing::default,
                 |own, range| {
                     let mut paths = level[range].iter();
                     self.note(paths.try_for_each(|path| self.visit(path, own)))
@@ -225,7 +225,7 @@ impl Walk<'_> {
     }
 
     /// Creates the directory `path` in the target and lists its entries in the source.
-    fn visit(&self, path: &[u8], level: &mut Level) -> Result<()> {
+    fn visit(&self, path: &[u8], level: &mut WorkerListing) -> Result<()> {
         let failed = |error| failure(path, error);
         self.check(path)?;
         let from = match self.copy.source.open_readable_beneath(path) {
@@ -237,13 +237,13 @@ impl Walk<'_> {
         if (metadata.device, metadata.inode) == self.own {
             return Ok(());
         }
-        let mut listing = Listing::new();
+        let mut listing = DirectoryListing::new();
         from.read_once(&mut listing).map_err(failed)?;
         let is_pointer = |(name, kind): (&[u8], EntryKind)| {
             name == b".git" && kind_of(&from, name, kind) != EntryKind::Directory
         };
         if listing.iter().any(is_pointer) {
-            self.skip(path, SkipReason::WorkTree);
+            self.skip(path, SkipReason::Worktree);
             return Ok(());
         }
         let is_new = match self.make(path).map_err(failed)? {
@@ -261,7 +261,7 @@ impl Walk<'_> {
                 _ => files.push(name.to_vec()),
             }
         }
-        level.found.push(Found {
+        level.found.push(SourceDirectory {
             path: path.to_vec(),
             files,
             made_as: is_new.then_some(metadata),
@@ -272,7 +272,7 @@ impl Walk<'_> {
     /// Creates the directory in the target. Returns whether the directory is new, or `None` if a
     /// file is in the way.
     fn make(&self, path: &[u8]) -> io::Result<Option<bool>> {
-        if (self.copy.is_barred)(path, true) {
+        if (self.copy.is_forbidden)(path, true) {
             return Ok(None);
         }
         let (parent, name) = split(path);
@@ -290,8 +290,8 @@ impl Walk<'_> {
         }
     }
 
-    fn copy_files(&self, directories: &[Found]) -> Result<()> {
-        let with_their_directory = |(at, found): (usize, &Found)| {
+    fn copy_files(&self, directories: &[SourceDirectory]) -> Result<()> {
+        let with_their_directory = |(at, found): (usize, &SourceDirectory)| {
             let count = found.files.len();
             (0..count).map(move |file| (at, file)).collect::<Vec<_>>()
         };
@@ -302,8 +302,8 @@ impl Walk<'_> {
         pool::run_groups(
             self.copy.workers,
             &ends,
-            Worker::default,
-            |worker: &mut Worker, range| {
+            CopyWorker::default,
+            |worker: &mut CopyWorker, range| {
                 let count = range.len();
                 let mut items = items[range].iter();
                 let copied = items.try_for_each(|&(at, file)| {
@@ -326,12 +326,12 @@ impl Walk<'_> {
         self.failed()
     }
 
-    fn copy_one(&self, worker: &mut Worker, directory: &[u8], name: &[u8]) -> io::Result<()> {
+    fn copy_one(&self, worker: &mut CopyWorker, directory: &[u8], name: &[u8]) -> io::Result<()> {
         let (Some((from, to)), piece) = (&worker.opened, &mut worker.piece) else {
             return Ok(());
         };
         let skip = |reason| self.skip(&join(directory, name), reason);
-        if (self.copy.is_barred)(&join(directory, name), false) {
+        if (self.copy.is_forbidden)(&join(directory, name), false) {
             skip(SkipReason::InTheWay);
             return Ok(());
         }
@@ -342,7 +342,7 @@ impl Walk<'_> {
                     skip(SkipReason::Special);
                     return Ok(());
                 }
-                self.copy_file(&Original { file, metadata }, to, name, piece)
+                self.copy_file(&CopiedFile { file, metadata }, to, name, piece)
             }
             Err(error) => match from.metadata(name) {
                 Ok(metadata) if metadata.is_symlink() => copy_link(from, to, name, &metadata),
@@ -366,7 +366,7 @@ impl Walk<'_> {
 
     /// Sets the permissions and the modification time of a created directory to those of the
     /// original.
-    fn finish(&self, directory: &Found) -> Result<()> {
+    fn finish(&self, directory: &SourceDirectory) -> Result<()> {
         let Some(metadata) = &directory.made_as else {
             return Ok(());
         };
@@ -411,14 +411,19 @@ impl Walk<'_> {
 
 /// The state of one worker: its open directories and its buffer.
 #[derive(Default)]
-struct Worker {
+struct CopyWorker {
     at: Option<usize>,
     opened: Option<(Directory, Directory)>,
     piece: Vec<u8>,
 }
 
-impl Worker {
-    fn enter(&mut self, copy: &TreeCopy<'_>, at: usize, directory: &Found) -> io::Result<()> {
+impl CopyWorker {
+    fn enter(
+        &mut self,
+        copy: &TreeCopy<'_>,
+        at: usize,
+        directory: &SourceDirectory,
+    ) -> io::Result<()> {
         if self.at == Some(at) {
             return Ok(());
         }

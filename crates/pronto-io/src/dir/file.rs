@@ -28,14 +28,14 @@ pub struct Metadata {
     /// The size of the file.
     pub size_bytes: u64,
     /// The time of the last change of the content (`st_mtime`).
-    pub modified: Time,
+    pub modified: FileTime,
     /// The time of the last change of the content or the metadata (`st_ctime`).
-    pub changed: Time,
+    pub changed: FileTime,
 }
 
 /// A timestamp of a file system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Time {
+pub struct FileTime {
     /// Seconds since 1970-01-01 UTC.
     pub seconds: i64,
     /// Nanoseconds within the second.
@@ -55,11 +55,11 @@ impl Metadata {
             user: stat.st_uid,
             group: stat.st_gid,
             size_bytes: stat.st_size as u64,
-            modified: Time {
+            modified: FileTime {
                 seconds: stat.st_mtime as i64,
                 nanoseconds: stat.st_mtime_nsec as u32,
             },
-            changed: Time {
+            changed: FileTime {
                 seconds: stat.st_ctime as i64,
                 nanoseconds: stat.st_ctime_nsec as u32,
             },

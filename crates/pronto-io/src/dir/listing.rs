@@ -12,14 +12,14 @@ const CHUNK_BYTES: usize = 32 * 1024;
 /// The names in a directory. Reading another directory into the same listing allocates only if that
 /// directory has longer contents.
 #[derive(Debug, Default)]
-pub struct Listing {
+pub struct DirectoryListing {
     chunk: Vec<u8>,
     names: Vec<u8>,
     /// The start of each name in `names`. A name ends at the start of the next name.
     entries: Vec<(u32, EntryKind)>,
 }
 
-impl Listing {
+impl DirectoryListing {
     /// Creates an empty listing.
     pub fn new() -> Self {
         Self::default()
@@ -64,7 +64,7 @@ impl Directory {
     ///
     /// # Errors
     /// Fails with the errors of `getdents64(2)`, such as `EBADF` if the handle is not readable.
-    pub fn read_once(&self, into: &mut Listing) -> io::Result<()> {
+    pub fn read_once(&self, into: &mut DirectoryListing) -> io::Result<()> {
         into.names.clear();
         into.entries.clear();
         into.chunk.clear();
@@ -94,7 +94,7 @@ mod tests {
         std::fs::create_dir_all(base.join("below")).expect("a directory");
         let _guard = crate::cleanup::Guard::new(&base);
         std::fs::write(base.join("file"), b"x").expect("a file");
-        let mut listing = Listing::new();
+        let mut listing = DirectoryListing::new();
         for _ in 0..2 {
             let directory = Directory::open(&base).expect("it is there");
             directory.read_once(&mut listing).expect("it can be read");

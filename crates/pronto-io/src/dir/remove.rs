@@ -18,7 +18,7 @@ use crate::pool::{self, Workers};
 /// # Errors
 /// Returns the first failure, after removing everything else that can be removed.
 pub fn remove_tree(path: &Path, workers: Workers) -> io::Result<()> {
-    let removal = Removal {
+    let removal = TreeRemoval {
         top: Directory::open(path)?,
         failure: Mutex::new(None),
     };
@@ -41,12 +41,12 @@ pub fn remove_tree(path: &Path, workers: Workers) -> io::Result<()> {
     }
 }
 
-struct Removal {
+struct TreeRemoval {
     top: Directory,
     failure: Mutex<Option<io::Error>>,
 }
 
-impl Removal {
+impl TreeRemoval {
     /// Calls `work` for each of `paths` and with a list to which `work` adds further paths. Returns
     /// that list.
     fn for_each(

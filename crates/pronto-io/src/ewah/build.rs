@@ -10,7 +10,7 @@ const MOST_LITERALS: u64 = (1 << 31) - 1;
 /// A compressed bitmap that grows at its end. The result depends only on the sequence of words, not
 /// on the calls that add them, and equals the result of JavaEWAH and Git.
 #[derive(Clone, Debug)]
-pub struct Builder {
+pub struct BitmapBuilder {
     words: Vec<u64>,
     /// The position of the last marker.
     marker: usize,
@@ -18,16 +18,16 @@ pub struct Builder {
     count: u64,
 }
 
-impl Default for Builder {
+impl Default for BitmapBuilder {
     fn default() -> Self {
-        Builder::new()
+        BitmapBuilder::new()
     }
 }
 
-impl Builder {
+impl BitmapBuilder {
     /// Creates a bitmap without words.
-    pub fn new() -> Builder {
-        Builder {
+    pub fn new() -> BitmapBuilder {
+        BitmapBuilder {
             words: vec![0],
             marker: 0,
             count: 0,
@@ -107,10 +107,10 @@ impl Builder {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Ewah, Run};
+    use super::super::{Ewah, WordRun};
     use super::*;
 
-    fn written(builder: &Builder, bits: u32) -> Vec<u8> {
+    fn written(builder: &BitmapBuilder, bits: u32) -> Vec<u8> {
         let mut out = Vec::new();
         builder.write(bits, &mut out);
         assert_eq!(out.len(), builder.size_bytes());
@@ -134,7 +134,7 @@ mod tests {
                 };
                 words.extend((0..=next() % 4).map(|_| word));
             }
-            let mut builder = Builder::new();
+            let mut builder = BitmapBuilder::new();
             words.iter().for_each(|word| builder.add_word(*word));
             assert_eq!(builder.len(), words.len() as u64);
             let bytes = written(&builder, words.len() as u32 * 64);
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn what_differs_is_combined() {
         let build = |words: &[u64]| {
-            let mut builder = Builder::new();
+            let mut builder = BitmapBuilder::new();
             words.iter().for_each(|word| builder.add_word(*word));
             written(&builder, words.len() as u32 * 64)
         };
@@ -162,16 +162,16 @@ mod tests {
         let read = |bytes: &'static [u8]| Ewah::parse(&mut &bytes[..], 1000).expect("well formed");
         let (one, two) = (read(one.leak()), read(two.leak()));
         for (left, right) in [(one, two), (two, one)] {
-            let mut out = Builder::new();
+            let mut out = BitmapBuilder::new();
             assert!(left.xor(&right, &mut out, usize::MAX));
             assert_eq!(written(&out, 9 * 64), build(&differing));
-            assert!(!left.xor(&right, &mut Builder::new(), 40));
+            assert!(!left.xor(&right, &mut BitmapBuilder::new(), 40));
         }
     }
 
     #[test]
     fn runs_are_joined_and_split() {
-        let mut builder = Builder::new();
+        let mut builder = BitmapBuilder::new();
         builder.add_run(true, 2);
         builder.add_word(u64::MAX);
         builder.add_word(5);
@@ -179,15 +179,15 @@ mod tests {
         assert_eq!(builder.words.len(), 4);
         assert_eq!((builder.marker, builder.len()), (3, MOST_IN_RUN + 7));
         let bytes = written(&builder, u32::MAX);
-        let runs: Vec<Run> = Ewah::parse(&mut &bytes[..], u64::MAX)
+        let runs: Vec<WordRun> = Ewah::parse(&mut &bytes[..], u64::MAX)
             .expect("well formed")
             .runs()
             .collect();
         let expected = [
-            Run::Ones(3),
-            Run::Word(5),
-            Run::Zeros(MOST_IN_RUN),
-            Run::Zeros(3),
+            WordRun::Ones(3),
+            WordRun::Word(5),
+            WordRun::Zeros(MOST_IN_RUN),
+            WordRun::Zeros(3),
         ];
         assert_eq!(runs, expected);
         builder.clear();

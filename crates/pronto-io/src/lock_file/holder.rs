@@ -14,7 +14,7 @@ use rustix::process::{Pid, test_kill_process};
 
 use super::{Error, ErrorKind, OLD};
 use crate::cleanup::Guard;
-use crate::untrusted::{self, Links};
+use crate::untrusted::{self, SymlinkPolicy};
 
 /// More than any such file has.
 const LARGEST_BYTES: u64 = 64;
@@ -51,28 +51,29 @@ pub(super) fn record(target: &Path) -> Option<Guard> {
 pub(super) fn held(target: &Path, path: &Path) -> Error {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let lock = absolute.display();
-    let found = Holder::of(target);
-    let is_old =
-        |path| found != Holder::Unknown || super::age_of(path).is_some_and(|age| age >= OLD);
+    let found = RecordedHolder::of(target);
+    let is_old = |path| {
+        found != RecordedHolder::Unknown || super::age_of(path).is_some_and(|age| age >= OLD)
+    };
     let (holder, hint) = match found {
-        Holder::Unknown => (
+        RecordedHolder::Unknown => (
             "Another git process seems to be running in this repository, or the lock file may be stale"
                 .to_owned(),
             format!("if no Git process is running here, remove '{lock}' and try again"),
         ),
-        Holder::Malformed => (
+        RecordedHolder::Malformed => (
             "Another git process seems to be running in this repository, or the lock file may be stale"
                 .to_owned(),
             format!("malformed lock pid file '{}'", path_of(target).display()),
         ),
-        Holder::Running(id) => (
+        RecordedHolder::Running(id) => (
             format!(
                 "Lock may be held by process {id}; if no git process is running, \
                  the lock file may be stale (PIDs can be reused)"
             ),
             format!("wait for process {id} to end, or end it, and try again"),
         ),
-        Holder::Dead(id) => (
+        RecordedHolder::Dead(id) => (
             format!(
                 "Lock was held by process {id}, which is no longer running; \
                  the lock file appears to be stale"
@@ -95,7 +96,7 @@ pub(super) fn held(target: &Path, path: &Path) -> Error {
 
 /// The recorded holder of a lock.
 #[derive(Debug, PartialEq, Eq)]
-enum Holder {
+enum RecordedHolder {
     /// There is no record.
     Unknown,
     /// The record cannot be parsed.
@@ -106,21 +107,22 @@ enum Holder {
     Dead(u64),
 }
 
-impl Holder {
-    fn of(target: &Path) -> Holder {
-        let Ok(content) = untrusted::read(&path_of(target), Links::Refuse, LARGEST_BYTES) else {
-            return Holder::Unknown;
+impl RecordedHolder {
+    fn of(target: &Path) -> RecordedHolder {
+        let Ok(content) = untrusted::read(&path_of(target), SymlinkPolicy::Refuse, LARGEST_BYTES)
+        else {
+            return RecordedHolder::Unknown;
         };
         let Some(id) = recorded_process(&content) else {
-            return Holder::Malformed;
+            return RecordedHolder::Malformed;
         };
         let Some(process) = i32::try_from(id).ok().and_then(Pid::from_raw) else {
-            return Holder::Dead(id);
+            return RecordedHolder::Dead(id);
         };
         match test_kill_process(process) {
-            Ok(()) | Err(Errno::PERM) => Holder::Running(id),
-            Err(Errno::SRCH) => Holder::Dead(id),
-            Err(_) => Holder::Unknown,
+            Ok(()) | Err(Errno::PERM) => RecordedHolder::Running(id),
+            Err(Errno::SRCH) => RecordedHolder::Dead(id),
+            Err(_) => RecordedHolder::Unknown,
         }
     }
 }

@@ -87,7 +87,7 @@ fn a_lock_that_others_get_is_waited_for_longer() {
     let path = directory.path().join("file.lock");
     let first = lock(&target, Marking::Plain, Duration::ZERO);
     let now = Instant::now();
-    let mut wait = Wait::begin(&path, PATIENCE);
+    let mut wait = LockWait::begin(&path, PATIENCE);
     wait.deadline = Some(now);
     assert!(!wait.pause(&path), "the same holder has it");
     let file = first.file().expect("it is open");
@@ -97,7 +97,7 @@ fn a_lock_that_others_get_is_waited_for_longer() {
     assert!(wait.pause(&path), "it has changed");
     wait.deadline = Some(now);
     assert!(!wait.pause(&path), "it has not changed since");
-    let mut wait = Wait::begin(&path, Duration::from_millis(1));
+    let mut wait = LockWait::begin(&path, Duration::from_millis(1));
     wait.deadline = Some(now);
     wait.seen = None;
     assert!(!wait.pause(&path), "a time that is configured is kept");

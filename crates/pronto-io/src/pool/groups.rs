@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Consecutive groups of items, with the position up to which each group has been handed out.
-pub(super) struct Groups<'a> {
+pub(super) struct ItemGroups<'a> {
     /// The end of each group, which is the start of the next group.
     ends: &'a [usize],
     /// The next item of each group. May be beyond the end of the group.
@@ -14,11 +14,11 @@ pub(super) struct Groups<'a> {
     fresh: AtomicUsize,
 }
 
-impl<'a> Groups<'a> {
+impl<'a> ItemGroups<'a> {
     /// Creates groups that end at `ends` (ascending).
     pub(super) fn new(ends: &'a [usize]) -> Self {
         let begins = std::iter::once(&0).chain(ends);
-        Groups {
+        ItemGroups {
             ends,
             next: begins
                 .take(ends.len())
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn workers_have_groups_of_their_own_until_none_is_left() {
-        let groups = Groups::new(&[4, 4, 10, 11]);
+        let groups = ItemGroups::new(&[4, 4, 10, 11]);
         let (mut one, mut other) = (None, None);
         assert_eq!(groups.take(&mut one, 3, 2), Some(0..3));
         // The second group is empty.

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use super::measured::Waits;
+use super::measured::WorkerMeasurements;
 
 /// The minimum length of a measurement. A shorter window would measure noise.
 const SHORTEST_WINDOW: Duration = Duration::from_millis(8);
@@ -114,7 +114,7 @@ impl Controller {
     }
 
     /// Evaluates a window and returns the new number of workers if the number changes.
-    pub(super) fn review(&mut self, now: Instant, waits: &Waits) -> Option<usize> {
+    pub(super) fn review(&mut self, now: Instant, waits: &WorkerMeasurements) -> Option<usize> {
         let elapsed = now.duration_since(self.looked);
         let items = waits.items.load(Relaxed);
         if elapsed < self.window || items - self.items < FEWEST_ITEMS.max(self.target as u64) {

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use super::measured::Waits;
+use super::measured::WorkerMeasurements;
 use super::sizing::Controller;
 
 /// The duration of an item below which the item cannot have blocked, so that the CPU clock is not
@@ -25,7 +25,7 @@ const ITEMS_AT_ONCE: u64 = 256;
 /// May be used from any thread.
 #[derive(Debug)]
 pub struct Tuner {
-    waits: Waits,
+    waits: WorkerMeasurements,
     controller: Mutex<Controller>,
     target: AtomicUsize,
 }
@@ -45,7 +45,7 @@ impl Tuner {
 
     fn with(controller: Controller, start: usize) -> Tuner {
         Tuner {
-            waits: Waits::default(),
+            waits: WorkerMeasurements::default(),
             controller: Mutex::new(controller),
             target: AtomicUsize::new(start),
         }
@@ -59,7 +59,7 @@ impl Tuner {
     /// Records that a worker has finished `items` since the clock was started or recorded last.
     /// Returns the number of items after which to call this again: one for slow items, up to 16 for
     /// quick ones. Costs a clock read, and a system call if the items were slow.
-    pub fn record(&self, clock: &mut Clock, items: u64) -> u64 {
+    pub fn record(&self, clock: &mut WorkerClock, items: u64) -> u64 {
         let wall = clock.lap(items);
         let few = clock.items < ITEMS_AT_ONCE;
         if !(is_quick(wall, items) && few) {
@@ -88,7 +88,7 @@ impl Tuner {
 
 /// Measures the elapsed time and the processor time of one worker. Belongs to one thread.
 #[derive(Debug)]
-pub struct Clock {
+pub struct WorkerClock {
     wall: Instant,
     /// The processor time of the thread at the last lap.
     cpu: Duration,
@@ -97,10 +97,10 @@ pub struct Clock {
     computed: Duration,
 }
 
-impl Clock {
+impl WorkerClock {
     /// Starts the clock. Costs a system call.
-    pub fn start() -> Clock {
-        Clock {
+    pub fn start() -> WorkerClock {
+        WorkerClock {
             wall: Instant::now(),
             cpu: thread_time(),
             items: 0,
@@ -111,7 +111,7 @@ impl Clock {
 
     /// Resumes the clock after the thread waited for work. The waiting time is not measured. Costs
     /// one clock read.
-    pub fn go_on(&mut self) {
+    pub fn resume(&mut self) {
         self.wall = Instant::now();
     }
 
@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn who_waits_from_the_start_has_not_computed() {
         let tuner = Tuner::new(1, 8);
-        let mut clock = Clock::start();
+        let mut clock = WorkerClock::start();
         std::thread::sleep(Duration::from_millis(20));
         assert_eq!(tuner.record(&mut clock, 1), 1);
         let computed = tuner.waits.cpu_nanoseconds.load(Relaxed);

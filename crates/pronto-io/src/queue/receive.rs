@@ -7,7 +7,7 @@
 
 use std::io::{self, Read};
 
-use super::{Counters, Full};
+use super::{QueueFull, QueueMemory};
 
 /// A bounded first-in-first-out queue of bytes, which are always in one slice.
 ///
@@ -25,7 +25,7 @@ pub struct ReceiveQueue {
     most_waiting: usize,
     passed: usize,
     moved: u64,
-    counters: Counters,
+    counters: QueueMemory,
 }
 
 /// The minimum free tail for a read, so that a nearly full buffer does not cause tiny reads.
@@ -45,7 +45,7 @@ impl ReceiveQueue {
             most_waiting: 0,
             passed: 0,
             moved: 0,
-            counters: Counters::default(),
+            counters: QueueMemory::default(),
         }
     }
 
@@ -92,7 +92,7 @@ impl ReceiveQueue {
     /// read is retried. Fails with [`io::ErrorKind::StorageFull`] if the limit is reached.
     pub fn read_from(&mut self, source: &mut (impl Read + ?Sized)) -> io::Result<usize> {
         if self.make_room(LEAST_READ) == 0 {
-            return Err(io::Error::new(io::ErrorKind::StorageFull, Full));
+            return Err(io::Error::new(io::ErrorKind::StorageFull, QueueFull));
         }
         let room = (self.buffer.len() - self.end).min(self.free_bytes());
         loop {
@@ -112,10 +112,10 @@ impl ReceiveQueue {
     /// [`read_from`](Self::read_from) does not.
     ///
     /// # Errors
-    /// Fails with [`Full`] if `bytes` would exceed the limit.
-    pub fn extend_from_slice(&mut self, bytes: &[u8]) -> Result<(), Full> {
+    /// Fails with [`QueueFull`] if `bytes` would exceed the limit.
+    pub fn extend_from_slice(&mut self, bytes: &[u8]) -> Result<(), QueueFull> {
         if bytes.len() > self.free_bytes() {
-            return Err(Full);
+            return Err(QueueFull);
         }
         self.make_room(bytes.len());
         self.buffer[self.end..self.end + bytes.len()].copy_from_slice(bytes);
@@ -139,7 +139,7 @@ impl ReceiveQueue {
     }
 
     /// Returns the copied and allocated bytes of this queue.
-    pub fn counters(&self) -> Counters {
+    pub fn counters(&self) -> QueueMemory {
         self.counters
     }
 

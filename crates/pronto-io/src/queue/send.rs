@@ -5,7 +5,7 @@ use std::io::{self, IoSlice, Write};
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Counters, Full};
+use super::{QueueFull, QueueMemory};
 
 /// Shared bytes, such as a mapped file or a pack in memory.
 pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
@@ -23,7 +23,7 @@ pub struct SendQueue {
     gone: usize,
     len: usize,
     limit: usize,
-    counters: Counters,
+    counters: QueueMemory,
 }
 
 enum Slice {
@@ -76,8 +76,8 @@ impl SendQueue {
     /// more overhead than content, and the total memory should stay within about twice the limit.
     ///
     /// # Errors
-    /// Fails with [`Full`] if `bytes` would exceed the limit.
-    pub fn push(&mut self, bytes: Vec<u8>) -> Result<(), Full> {
+    /// Fails with [`QueueFull`] if `bytes` would exceed the limit.
+    pub fn push(&mut self, bytes: Vec<u8>) -> Result<(), QueueFull> {
         let length = bytes.len();
         if length <= GATHERED {
             return self.extend_from_slice(&bytes);
@@ -88,11 +88,15 @@ impl SendQueue {
     /// Appends the part `range` of `bytes`, like [`push`](Self::push).
     ///
     /// # Errors
-    /// Fails with [`Full`] if the part would exceed the limit.
+    /// Fails with [`QueueFull`] if the part would exceed the limit.
     ///
     /// # Panics
     /// Panics if `range` is not within `bytes`.
-    pub fn push_shared(&mut self, bytes: SharedBytes, range: Range<usize>) -> Result<(), Full> {
+    pub fn push_shared(
+        &mut self,
+        bytes: SharedBytes,
+        range: Range<usize>,
+    ) -> Result<(), QueueFull> {
         assert!(
             range.start <= range.end && range.end <= (*bytes).as_ref().len(),
             "a range outside of its bytes"
@@ -107,13 +111,13 @@ impl SendQueue {
     /// Appends a copy of all of `bytes`, gathered with other small slices, or nothing on an error.
     ///
     /// # Errors
-    /// Fails with [`Full`] if `bytes` would exceed the limit.
-    pub fn extend_from_slice(&mut self, bytes: &[u8]) -> Result<(), Full> {
+    /// Fails with [`QueueFull`] if `bytes` would exceed the limit.
+    pub fn extend_from_slice(&mut self, bytes: &[u8]) -> Result<(), QueueFull> {
         if bytes.is_empty() {
             return Ok(());
         }
         if bytes.len() > self.free_bytes() {
-            return Err(Full);
+            return Err(QueueFull);
         }
         self.counters.copied(bytes.len());
         if let Some(Slice::Owned(last)) = self.slices.back_mut()
@@ -130,9 +134,9 @@ impl SendQueue {
         self.append(Slice::Owned(gathered), bytes.len())
     }
 
-    fn append(&mut self, slice: Slice, length: usize) -> Result<(), Full> {
+    fn append(&mut self, slice: Slice, length: usize) -> Result<(), QueueFull> {
         if length > self.free_bytes() {
-            return Err(Full);
+            return Err(QueueFull);
         }
         if length > 0 {
             self.slices.push_back(slice);
@@ -193,7 +197,7 @@ impl SendQueue {
     }
 
     /// Returns the copied and allocated bytes of this queue.
-    pub fn counters(&self) -> Counters {
+    pub fn counters(&self) -> QueueMemory {
         self.counters
     }
 }

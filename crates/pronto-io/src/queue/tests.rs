@@ -44,20 +44,20 @@ fn single_byte_steps_stay_linear() {
 #[test]
 fn the_limit_holds() {
     let mut queue = ReceiveQueue::new(10);
-    assert_eq!(queue.extend_from_slice(&[0; 11]), Err(Full));
+    assert_eq!(queue.extend_from_slice(&[0; 11]), Err(QueueFull));
     queue.extend_from_slice(&[0; 10]).expect("room");
     let error = queue.read_from(&mut &b"x"[..]).expect_err("full");
     assert_eq!(error.kind(), io::ErrorKind::StorageFull);
     let mut queue = SendQueue::new(10);
-    assert_eq!(queue.push(vec![0; 11]), Err(Full));
+    assert_eq!(queue.push(vec![0; 11]), Err(QueueFull));
     queue.push(vec![0; 6]).expect("room");
-    assert_eq!(queue.extend_from_slice(&[0; 5]), Err(Full));
+    assert_eq!(queue.extend_from_slice(&[0; 5]), Err(QueueFull));
     queue.extend_from_slice(&[0; 4]).expect("room");
     assert_eq!(queue.free_bytes(), 0);
 }
 
 /// A receive buffer whose cost is measured.
-trait Buffer {
+trait TestBuffer {
     /// Reads at most `step` bytes of `source`, and at most `READ`. Returns `false` if the limit is
     /// reached.
     fn fill(&mut self, source: &mut &[u8], step: usize) -> bool;
@@ -66,7 +66,7 @@ trait Buffer {
     fn copied(&self) -> u64;
 }
 
-impl Buffer for ReceiveQueue {
+impl TestBuffer for ReceiveQueue {
     fn fill(&mut self, source: &mut &[u8], step: usize) -> bool {
         let (mut piece, _) = source.split_at(step.min(source.len()));
         match self.read_from(&mut piece) {
@@ -95,7 +95,7 @@ struct ErasesFromFront {
     copied: u64,
 }
 
-impl Buffer for ErasesFromFront {
+impl TestBuffer for ErasesFromFront {
     fn fill(&mut self, source: &mut &[u8], step: usize) -> bool {
         let (piece, rest) = source.split_at(step.min(source.len()));
         self.bytes.extend_from_slice(piece);
@@ -116,7 +116,7 @@ impl Buffer for ErasesFromFront {
 
 /// Returns the number of copies for each byte if an unthrottled sender sends `small` small frames
 /// and one large frame, and the consumer takes one frame after each read.
-fn copies_per_byte(buffer: &mut dyn Buffer, small: usize, large: usize, read: usize) -> f64 {
+fn copies_per_byte(buffer: &mut dyn TestBuffer, small: usize, large: usize, read: usize) -> f64 {
     let stream = vec![0u8; small * SMALL_FRAME + large];
     let mut source = &stream[..];
     let mut frames = std::iter::repeat_n(SMALL_FRAME, small).chain(std::iter::once(large));

@@ -4,7 +4,7 @@
 //! their digests. A sparse file on a local disk caches the blocks and is mapped. A block is
 //! returned only after this process has verified its digest, also if an earlier process wrote the
 //! block to the disk. Blocks that cannot be written are kept in memory, within a budget
-//! ([`Spare`]).
+//! ([`SpareBudget`]).
 //!
 //! Threads that need the same block share a fetch. After sequential reads, following blocks are
 //! prefetched in growing windows, with several requests in flight.
@@ -26,12 +26,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ahead::{Plan, Streams};
+use ahead::{BlockRequest, ForwardReaders};
 use disk::Disk;
 use fetches::{Fetch, Outcome};
 
 pub use fetches::Request;
-pub use spare::Spare;
+pub use spare::SpareBudget;
 pub(super) use stub::find as find_stub;
 pub use stub::{Published, Stub, is_any_published};
 
@@ -63,13 +63,13 @@ pub trait BlockSource: fmt::Debug + Send + Sync + 'static {
     fn check(&self, block: u32, bytes: &[u8]) -> io::Result<()>;
 
     /// Receives a report about a fault. No wrong bytes were returned to a reader.
-    fn note(&self, note: Note<'_>);
+    fn note(&self, note: BlockReport<'_>);
 }
 
 /// A report about the source, or about the disk that caches blocks.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum Note<'a> {
+pub enum BlockReport<'a> {
     /// Blocks could not be fetched, or their digests are wrong. Threads that wait for the blocks
     /// receive the error.
     Failed(&'a io::Error),
@@ -96,7 +96,7 @@ pub enum Note<'a> {
 
 /// The components of a [`BlockFile`].
 #[derive(Clone, Debug)]
-pub struct Blocks {
+pub struct BlockFileParts {
     /// The path of the sparse file, which is created if necessary.
     pub path: PathBuf,
     /// The size of the content, which must not be zero.
@@ -104,31 +104,31 @@ pub struct Blocks {
     /// The source of the blocks.
     pub source: Arc<dyn BlockSource>,
     /// The memory budget for blocks that cannot be written.
-    pub spare: Arc<Spare>,
+    pub spare: Arc<SpareBudget>,
 }
 
 /// A file whose blocks are fetched on demand. `Send + Sync`; reading a block that is on the disk
 /// takes no lock. Costs one byte of memory for each block.
 pub struct BlockFile {
-    parts: Blocks,
+    parts: BlockFileParts,
     /// The sparse file, or `None` if it cannot be opened or created.
     disk: Option<Disk>,
     states: Box<[AtomicU8]>,
     /// The number of blocks in state `PRESENT`.
     present: AtomicU32,
-    /// The number that identifies this file in `Spare`.
+    /// The number that identifies this file in `SpareBudget`.
     id: u64,
-    work: Mutex<Work>,
+    work: Mutex<BlockFetches>,
 }
 
 #[derive(Default)]
-struct Work {
+struct BlockFetches {
     fetches: HashMap<u32, Arc<Fetch>>,
-    streams: Streams,
+    streams: ForwardReaders,
 }
 
 /// The storage in which a block was found.
-enum Found {
+enum BlockResidence {
     OnDisk,
     InMemory(Arc<[u8]>),
 }
@@ -136,14 +136,16 @@ enum Found {
 impl BlockFile {
     /// Opens or creates the sparse file, and fetches nothing. A file of a wrong size is replaced.
     /// If the file cannot be opened or created, all blocks are kept in memory.
-    pub fn new(parts: Blocks) -> Arc<BlockFile> {
+    pub fn new(parts: BlockFileParts) -> Arc<BlockFile> {
         static IDS: AtomicU64 = AtomicU64::new(0);
         let count = count_of(parts.len);
         let states: Box<[AtomicU8]> = (0..count).map(|_| AtomicU8::new(MISSING)).collect();
         let disk = match Disk::open(&parts.path, parts.len) {
             Ok((disk, extents)) => {
                 if disk.was_replaced {
-                    parts.source.note(Note::Replaced { path: &parts.path });
+                    parts
+                        .source
+                        .note(BlockReport::Replaced { path: &parts.path });
                 }
                 for extent in extents {
                     // A block with a hole was not written completely.
@@ -160,7 +162,7 @@ impl BlockFile {
             }
             Err(error) => {
                 let path = &parts.path;
-                parts.source.note(Note::Unwritable {
+                parts.source.note(BlockReport::Unwritable {
                     path,
                     error: &error,
                 });
@@ -192,7 +194,7 @@ impl BlockFile {
     pub fn prefetch(self: &Arc<Self>, block: u32) {
         if block < self.blocks() {
             let range = block..block + 1;
-            self.request(&Plan { range, mark: None }, None);
+            self.request(&BlockRequest { range, mark: None }, None);
         }
     }
 
@@ -209,7 +211,7 @@ impl BlockFile {
                 end = next + 1;
             }
             let range = first..end;
-            self.request(&Plan { range, mark: None }, None);
+            self.request(&BlockRequest { range, mark: None }, None);
         }
     }
 
@@ -243,11 +245,13 @@ impl BlockFile {
             let (now, later) = rest.split_at_mut(len);
             let last = ((end - 1) / BLOCK_BYTES) as u32;
             match (self.obtain((at / BLOCK_BYTES) as u32, last)?, &self.disk) {
-                (Found::InMemory(bytes), _) => now.copy_from_slice(&bytes[within..][..len]),
-                (Found::OnDisk, Some(disk)) => {
+                (BlockResidence::InMemory(bytes), _) => {
+                    now.copy_from_slice(&bytes[within..][..len])
+                }
+                (BlockResidence::OnDisk, Some(disk)) => {
                     now.copy_from_slice(&disk.bytes()[at as usize..][..len]);
                 }
-                (Found::OnDisk, None) => return Err(io::ErrorKind::NotFound.into()),
+                (BlockResidence::OnDisk, None) => return Err(io::ErrorKind::NotFound.into()),
             }
             at += len as u64;
             rest = later;
@@ -260,7 +264,7 @@ impl BlockFile {
     pub(super) fn in_place(self: &Arc<Self>, offset: u64, len: usize) -> io::Result<Option<&[u8]>> {
         let last = ((offset + len.max(1) as u64 - 1) / BLOCK_BYTES) as u32;
         for block in (offset / BLOCK_BYTES) as u32..=last {
-            if let Found::InMemory(_) = self.obtain(block, last)? {
+            if let BlockResidence::InMemory(_) = self.obtain(block, last)? {
                 return Ok(None);
             }
         }
@@ -280,15 +284,15 @@ impl BlockFile {
 
     /// Returns a block. The caller also needs the blocks up to `last`.
     #[inline]
-    fn obtain(self: &Arc<Self>, block: u32, last: u32) -> io::Result<Found> {
+    fn obtain(self: &Arc<Self>, block: u32, last: u32) -> io::Result<BlockResidence> {
         match self.state(block) {
-            PRESENT => Ok(Found::OnDisk),
+            PRESENT => Ok(BlockResidence::OnDisk),
             _ => self.bring(block, last),
         }
     }
 
     #[cold]
-    fn bring(self: &Arc<Self>, block: u32, last: u32) -> io::Result<Found> {
+    fn bring(self: &Arc<Self>, block: u32, last: u32) -> io::Result<BlockResidence> {
         loop {
             self.pass_mark(block);
             if self.state(block) & !MARK == UNVERIFIED {
@@ -298,12 +302,12 @@ impl BlockFile {
             let fetch = work.fetches.get(&block).map(Arc::clone);
             // Blocks land while the lock is held, so the state is final here.
             if fetch.is_none() && self.state(block) & !MARK == PRESENT {
-                return Ok(Found::OnDisk);
+                return Ok(BlockResidence::OnDisk);
             }
             if fetch.is_none()
                 && let Some(bytes) = self.parts.spare.get(self.id, block)
             {
-                return Ok(Found::InMemory(bytes));
+                return Ok(BlockResidence::InMemory(bytes));
             }
             let fetch = match fetch {
                 Some(fetch) => {
@@ -320,8 +324,8 @@ impl BlockFile {
                 }
             };
             match fetch.wait(block) {
-                Outcome::OnDisk => return Ok(Found::OnDisk),
-                Outcome::InMemory(bytes) => return Ok(Found::InMemory(bytes)),
+                Outcome::OnDisk => return Ok(BlockResidence::OnDisk),
+                Outcome::InMemory(bytes) => return Ok(BlockResidence::InMemory(bytes)),
                 Outcome::Failed(error) => return Err(error),
                 Outcome::Cancelled => {}
             }
@@ -356,7 +360,7 @@ impl BlockFile {
         // On a file system that does not report holes, a block of zeros is a hole, not damage.
         if bytes.iter().any(|byte| *byte != 0) || disk.is_cut_short() {
             let path = &self.parts.path;
-            self.parts.source.note(Note::Damaged { path, block });
+            self.parts.source.note(BlockReport::Damaged { path, block });
         }
         let _work = self.work();
         if self.state(block) & !MARK == UNVERIFIED {
@@ -366,11 +370,11 @@ impl BlockFile {
 
     /// Requests the missing blocks of a plan. Returns the fetch that contains `wanted`, if there is
     /// one.
-    fn request(self: &Arc<Self>, plan: &Plan, wanted: Option<u32>) -> Option<Arc<Fetch>> {
+    fn request(self: &Arc<Self>, plan: &BlockRequest, wanted: Option<u32>) -> Option<Arc<Fetch>> {
         let mut requests = Vec::new();
         let mut found = None;
         let mut work = self.work();
-        let is_missing = |work: &Work, block: u32| {
+        let is_missing = |work: &BlockFetches, block: u32| {
             self.state(block) & !MARK == MISSING
                 && !work.fetches.contains_key(&block)
                 && !self.parts.spare.has(self.id, block)
@@ -415,7 +419,9 @@ impl BlockFile {
         let written = disk.write(self.range_of(blocks).start, bytes);
         if let Err(error) = &written {
             let path = &self.parts.path;
-            self.parts.source.note(Note::Unwritable { path, error });
+            self.parts
+                .source
+                .note(BlockReport::Unwritable { path, error });
         }
         written
     }
@@ -440,7 +446,7 @@ impl BlockFile {
         u64::from(blocks.start) * BLOCK_BYTES..end.min(self.parts.len)
     }
 
-    fn work(&self) -> MutexGuard<'_, Work> {
+    fn work(&self) -> MutexGuard<'_, BlockFetches> {
         self.work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

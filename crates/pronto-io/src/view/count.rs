@@ -11,16 +11,16 @@ static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// Counts a map until the value is dropped.
 #[derive(Debug)]
-pub(super) struct Counted(());
+pub(super) struct CountedMap(());
 
-impl Counted {
+impl CountedMap {
     pub(super) fn new() -> Self {
         COUNT.fetch_add(1, Ordering::Relaxed);
-        Counted(())
+        CountedMap(())
     }
 }
 
-impl Drop for Counted {
+impl Drop for CountedMap {
     fn drop(&mut self) {
         COUNT.fetch_sub(1, Ordering::Relaxed);
     }
@@ -35,7 +35,7 @@ pub(super) fn has_room() -> bool {
 mod tests {
     use test_support::Scratch;
 
-    use super::super::{Access, View};
+    use super::super::{FileView, ViewAccess};
     use super::*;
 
     #[test]
@@ -43,9 +43,9 @@ mod tests {
         let scratch = Scratch::new();
         let path = scratch.join("file");
         std::fs::write(&path, b"content").expect("a file");
-        let open = || View::open(&path, Access::Auto).expect("the file is there");
-        let views: Vec<View> = (0..MOST).map(|_| open()).collect();
-        let is_mapped = |view: &View| view.bytes().is_some();
+        let open = || FileView::open(&path, ViewAccess::Auto).expect("the file is there");
+        let views: Vec<FileView> = (0..MOST).map(|_| open()).collect();
+        let is_mapped = |view: &FileView| view.bytes().is_some();
         let last = open();
         assert!(views.iter().any(is_mapped) && !is_mapped(&last));
         let mut buffer = Vec::new();

@@ -8,33 +8,33 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use crate::untrusted::Links;
+use crate::untrusted::SymlinkPolicy;
 
-use super::Identity;
+use super::ViewIdentity;
 
 /// The maximum number of descriptors that all views together keep open between reads.
 const LIMIT: usize = 64;
 
-static OPEN: Mutex<Vec<Weak<Slot>>> = Mutex::new(Vec::new());
+static OPEN: Mutex<Vec<Weak<DescriptorSlot>>> = Mutex::new(Vec::new());
 static CLOCK: AtomicU64 = AtomicU64::new(0);
 
 /// A file whose descriptor may be closed between two reads and opened again when it is needed.
 #[derive(Debug)]
 pub(super) struct Pooled {
-    slot: Arc<Slot>,
+    slot: Arc<DescriptorSlot>,
     path: PathBuf,
-    identity: Identity,
+    identity: ViewIdentity,
 }
 
 #[derive(Debug)]
-struct Slot {
+struct DescriptorSlot {
     file: Mutex<Option<Arc<File>>>,
     last_used: AtomicU64,
 }
 
 impl Pooled {
-    pub(super) fn new(file: File, path: PathBuf, identity: Identity) -> Self {
-        let slot = Arc::new(Slot {
+    pub(super) fn new(file: File, path: PathBuf, identity: ViewIdentity) -> Self {
+        let slot = Arc::new(DescriptorSlot {
             file: Mutex::new(Some(Arc::new(file))),
             last_used: AtomicU64::new(CLOCK.fetch_add(1, Relaxed)),
         });
@@ -60,9 +60,9 @@ impl Pooled {
         if let Some(file) = slot.as_ref() {
             return Ok(file.clone());
         }
-        let file = crate::untrusted::open_any(&self.path, Links::Follow)?;
+        let file = crate::untrusted::open_any(&self.path, SymlinkPolicy::Follow)?;
         let metadata = file.metadata()?;
-        let found = Identity {
+        let found = ViewIdentity {
             device: metadata.dev(),
             inode: metadata.ino(),
             modified: (metadata.mtime(), metadata.mtime_nsec()),
@@ -80,7 +80,7 @@ impl Pooled {
 
 /// Counts `slot` as open, and closes the least recently used descriptors in excess of the limit.
 /// Reads in progress keep their descriptor.
-fn admit(slot: &Arc<Slot>) {
+fn admit(slot: &Arc<DescriptorSlot>) {
     let mut open = lock(&OPEN);
     open.retain(|other| other.strong_count() > 0);
     open.push(Arc::downgrade(slot));
@@ -101,7 +101,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Access, View};
+    use super::super::{FileView, ViewAccess};
     use super::LIMIT;
 
     #[test]
@@ -109,11 +109,11 @@ mod tests {
         let base = std::env::temp_dir().join(format!("pronto-pool-{}", std::process::id()));
         std::fs::create_dir_all(&base).expect("a directory");
         let _guard = crate::cleanup::Guard::new(&base);
-        let views: Vec<View> = (0..LIMIT * 2)
+        let views: Vec<FileView> = (0..LIMIT * 2)
             .map(|n| {
                 let path = base.join(n.to_string());
                 std::fs::write(&path, n.to_string()).expect("a file");
-                View::open(&path, Access::Positional).expect("the file is there")
+                FileView::open(&path, ViewAccess::Positional).expect("the file is there")
             })
             .collect();
         for _ in 0..2 {

@@ -17,11 +17,11 @@ const MAX_BLOCKS: usize = 26;
 
 /// The registry. Blocks are allocated on demand and never freed, so that the handler can read them
 /// at any moment.
-static BLOCKS: [AtomicPtr<Slot>; MAX_BLOCKS] =
+static BLOCKS: [AtomicPtr<MapSlot>; MAX_BLOCKS] =
     [const { AtomicPtr::new(std::ptr::null_mut()) }; MAX_BLOCKS];
 
 /// Slots that are free for new maps.
-static FREE: Mutex<Free> = Mutex::new(Free {
+static FREE: Mutex<FreeSlots> = Mutex::new(FreeSlots {
     slots: Vec::new(),
     blocks: 0,
 });
@@ -32,14 +32,14 @@ static MARKED: AtomicUsize = AtomicUsize::new(0);
 static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();
 static PAGE_LEN: AtomicUsize = AtomicUsize::new(4096);
 
-struct Free {
-    slots: Vec<&'static Slot>,
+struct FreeSlots {
+    slots: Vec<&'static MapSlot>,
     blocks: usize,
 }
 
 /// The range of one map. A slot is free if `start` is zero.
 #[derive(Debug, Default)]
-struct Slot {
+struct MapSlot {
     start: AtomicUsize,
     len: AtomicUsize,
     marked: AtomicBool,
@@ -47,12 +47,12 @@ struct Slot {
 
 /// The registration of a map, which must be dropped before the map.
 #[derive(Debug)]
-pub(super) struct Registration(Option<&'static Slot>);
+pub(super) struct MapRegistration(Option<&'static MapSlot>);
 
-impl Registration {
+impl MapRegistration {
     /// Registers the map at `bytes`, which must not be empty. The first call costs two system
     /// calls.
-    pub(super) fn new(bytes: &[u8]) -> Registration {
+    pub(super) fn new(bytes: &[u8]) -> MapRegistration {
         install();
         let slot = lock().take();
         if let Some(slot) = slot {
@@ -60,7 +60,7 @@ impl Registration {
             slot.len.store(bytes.len(), Ordering::Relaxed);
             slot.start.store(bytes.as_ptr() as usize, Ordering::Release);
         }
-        Registration(slot)
+        MapRegistration(slot)
     }
 
     /// Whether bytes that were read from the map before this call may differ from those of the
@@ -86,7 +86,7 @@ impl Registration {
     }
 }
 
-impl Drop for Registration {
+impl Drop for MapRegistration {
     fn drop(&mut self) {
         if let Some(slot) = self.0 {
             slot.start.store(0, Ordering::Release);
@@ -95,7 +95,7 @@ impl Drop for Registration {
     }
 }
 
-impl Slot {
+impl MapSlot {
     fn mark(&self) {
         self.marked.store(true, Ordering::SeqCst);
         MARKED.fetch_add(1, Ordering::SeqCst);
@@ -112,19 +112,19 @@ impl Slot {
     }
 }
 
-impl Free {
+impl FreeSlots {
     /// Returns a free slot, or `None` if there are more maps than an address space can hold.
-    fn take(&mut self) -> Option<&'static Slot> {
+    fn take(&mut self) -> Option<&'static MapSlot> {
         if let Some(slot) = self.slots.pop() {
             return Some(slot);
         }
         let place = BLOCKS.get(self.blocks)?;
-        let block: &'static mut [Slot] = Vec::leak(
-            std::iter::repeat_with(Slot::default)
+        let block: &'static mut [MapSlot] = Vec::leak(
+            std::iter::repeat_with(MapSlot::default)
                 .take(FIRST_BLOCK_LEN << self.blocks)
                 .collect(),
         );
-        let block: &'static [Slot] = block;
+        let block: &'static [MapSlot] = block;
         place.store(block.as_ptr().cast_mut(), Ordering::Release);
         self.blocks += 1;
         self.slots.extend(block.iter().rev());
@@ -132,12 +132,12 @@ impl Free {
     }
 }
 
-fn lock() -> std::sync::MutexGuard<'static, Free> {
+fn lock() -> std::sync::MutexGuard<'static, FreeSlots> {
     FREE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns the slot and the end of the map that contains `address`.
-fn slot_of(address: usize) -> Option<(&'static Slot, usize)> {
+fn slot_of(address: usize) -> Option<(&'static MapSlot, usize)> {
     for (number, block) in BLOCKS.iter().enumerate() {
         let block = block.load(Ordering::Acquire);
         if block.is_null() {

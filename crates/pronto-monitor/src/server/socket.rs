@@ -1,6 +1,6 @@
 //! The socket of a monitor. Only one monitor at a time owns it.
 
-use crate::client::{Address, CLOSED, is_listening};
+use crate::client::{CLOSED, MonitorAddress, is_listening};
 use pronto_io::dir::Directory;
 use rustix::fs::Mode;
 use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketType};
@@ -17,7 +17,7 @@ const BACKLOG: i32 = 128;
 
 /// The exclusive right to be the monitor of a repository. The right is held by a lock, which the
 /// kernel releases at the end of the process.
-pub(super) struct Claim {
+pub(super) struct MonitorClaim {
     /// The directory of the repository. Socket addresses are short, and the repository may be
     /// renamed. A path through the open directory is always short enough and stays valid.
     git_dir: Directory,
@@ -28,20 +28,20 @@ pub(super) struct Claim {
 }
 
 /// A claim with a listening socket.
-pub(super) struct Socket {
-    claim: Claim,
+pub(super) struct MonitorSocket {
+    claim: MonitorClaim,
     listener: UnixListener,
-    identity: Option<Identity>,
+    identity: Option<SocketIdentity>,
 }
 
 /// The identity of a socket, which distinguishes successive sockets at the same path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Identity {
+struct SocketIdentity {
     device: u64,
     inode: u64,
 }
 
-impl Claim {
+impl MonitorClaim {
     fn socket(&self) -> PathBuf {
         self.directory.open_path().join(&self.name)
     }
@@ -53,21 +53,21 @@ impl Claim {
         Ok(cookies)
     }
 
-    fn identity(&self) -> Option<Identity> {
+    fn identity(&self) -> Option<SocketIdentity> {
         let metadata = self.socket().symlink_metadata().ok()?;
-        Some(Identity {
+        Some(SocketIdentity {
             device: metadata.dev(),
             inode: metadata.ino(),
         })
     }
 
     /// Creates the socket. Replaces a socket on which no process is listening.
-    pub(super) fn listen(self) -> io::Result<Socket> {
+    pub(super) fn listen(self) -> io::Result<MonitorSocket> {
         let path = self.socket();
         let listener = match bind(&path) {
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
                 // The monitor of Git does not take the lock, so the socket is tried as well.
-                let address = Address {
+                let address = MonitorAddress {
                     directory: self.directory.open_path(),
                     name: self.name.clone(),
                 };
@@ -80,7 +80,7 @@ impl Claim {
             bound => bound?,
         };
         listener.set_nonblocking(true)?;
-        Ok(Socket {
+        Ok(MonitorSocket {
             identity: self.identity(),
             claim: self,
             listener,
@@ -110,12 +110,12 @@ fn bind(path: &Path) -> io::Result<UnixListener> {
     Ok(socket.into())
 }
 
-impl Socket {
+impl MonitorSocket {
     /// Claims the right to be the monitor of the repository at `git_dir` with `address`.
     ///
     /// # Errors
     /// Fails with `AddrInUse` if there is another monitor.
-    pub(super) fn claim(git_dir: &Path, address: &Address) -> io::Result<Claim> {
+    pub(super) fn claim(git_dir: &Path, address: &MonitorAddress) -> io::Result<MonitorClaim> {
         if is_listening(address) {
             return Err(io::ErrorKind::AddrInUse.into());
         }
@@ -126,7 +126,7 @@ impl Socket {
             Err(std::fs::TryLockError::WouldBlock) => return Err(io::ErrorKind::AddrInUse.into()),
             Err(std::fs::TryLockError::Error(error)) => return Err(error),
         }
-        Ok(Claim {
+        Ok(MonitorClaim {
             git_dir: Directory::open(git_dir)?,
             directory: Directory::open(&address.directory)?,
             name: address.name.clone(),
@@ -139,7 +139,7 @@ impl Socket {
     }
 }
 
-impl Drop for Socket {
+impl Drop for MonitorSocket {
     fn drop(&mut self) {
         // Do not remove the socket if another monitor has replaced it.
         if self.identity.is_some() && self.claim.identity() == self.identity {

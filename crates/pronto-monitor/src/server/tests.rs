@@ -6,15 +6,15 @@ use std::os::unix::net::UnixListener;
 use std::process::Command;
 use test_support::{Need, Scratch, lacks, need};
 
-struct Place(Scratch);
+struct TestServer(Scratch);
 
-impl Place {
-    fn new() -> Place {
-        Place::of(Scratch::new())
+impl TestServer {
+    fn new() -> TestServer {
+        TestServer::of(Scratch::new())
     }
 
-    fn of(scratch: Scratch) -> Place {
-        let place = Place(scratch);
+    fn of(scratch: Scratch) -> TestServer {
+        let place = TestServer(scratch);
         std::fs::create_dir_all(place.git_dir()).expect("a directory");
         place
     }
@@ -23,25 +23,25 @@ impl Place {
         self.0.path().join("top/.git")
     }
 
-    fn address(&self) -> Address {
-        Address::in_repository(&self.git_dir())
+    fn address(&self) -> MonitorAddress {
+        MonitorAddress::in_repository(&self.git_dir())
     }
 
     fn socket(&self) -> PathBuf {
         self.git_dir().join(self.address().name)
     }
 
-    fn server(&self) -> io::Result<Server> {
-        self.server_with(Source::Any)
+    fn server(&self) -> io::Result<MonitorServer> {
+        self.server_with(SourceChoice::Any)
     }
 
-    fn server_with(&self, source: Source) -> io::Result<Server> {
+    fn server_with(&self, source: SourceChoice) -> io::Result<MonitorServer> {
         let top = self.0.path().join("top");
         let settings = Settings {
             source,
             ..Settings::default()
         };
-        Server::new(&top, &self.git_dir(), &self.address(), settings)
+        MonitorServer::new(&top, &self.git_dir(), &self.address(), settings)
     }
 }
 
@@ -53,11 +53,11 @@ fn close(listener: &UnixListener) {
 
 #[test]
 fn there_is_one_monitor_at_a_time() {
-    let place = Place::new();
+    let place = TestServer::new();
     // A socket on which no process is listening.
     close(&UnixListener::bind(place.socket()).expect("a socket"));
     let first = place.server().expect("it is the first");
-    let kind = |server: io::Result<Server>| server.err().map(|error| error.kind());
+    let kind = |server: io::Result<MonitorServer>| server.err().map(|error| error.kind());
     assert_eq!(kind(place.server()), Some(io::ErrorKind::AddrInUse));
     // The claim holds even if the socket is removed.
     std::fs::remove_file(place.socket()).expect("it is there");
@@ -72,7 +72,7 @@ fn there_is_one_monitor_at_a_time() {
 
 #[test]
 fn answers_are_given_after_a_move_and_until_the_end() {
-    let place = Place::new();
+    let place = TestServer::new();
     let server = place.server().expect("it is alone");
     let thread = std::thread::spawn(move || server.run());
     let moved = place.0.path().join("moved");
@@ -85,19 +85,19 @@ fn answers_are_given_after_a_move_and_until_the_end() {
 
 #[test]
 fn a_doubt_answers_everything_until_its_reason_is_gone() {
-    let place = Place::new();
+    let place = TestServer::new();
     let server = place.server().expect("it is alone");
     let mut state = server.shared.lock();
-    let Answer::Everything { token } = state.answer(&"builtin:fake".into()) else {
+    let MonitorResponse::Everything { token } = state.answer(&"builtin:fake".into()) else {
         panic!("it is not its token");
     };
     std::fs::write(place.0.path().join("top/file"), "x").expect("a file");
-    let Answer::Paths { paths, token } = state.answer(&token) else {
+    let MonitorResponse::Paths { paths, token } = state.answer(&token) else {
         panic!("it is its token");
     };
     assert_eq!(paths, ["file"]);
     state.watcher.set_doubt(Doubt::Limit);
-    let is_all = |answer: Answer| matches!(answer, Answer::Everything { .. });
+    let is_all = |answer: MonitorResponse| matches!(answer, MonitorResponse::Everything { .. });
     assert!(is_all(state.answer(&token)));
     let Some(before) = state.begun.checked_sub(2 * DOUBT) else {
         return;
@@ -111,7 +111,7 @@ fn a_doubt_answers_everything_until_its_reason_is_gone() {
 
 #[test]
 fn who_takes_no_clients_is_not_waited_for() {
-    let place = Place::new();
+    let place = TestServer::new();
     let listener = UnixListener::bind(place.socket()).expect("a socket");
     rustix::net::listen(&listener, 1).expect("a shorter queue");
     let patience = Duration::from_millis(100);
@@ -128,7 +128,7 @@ fn who_takes_no_clients_is_not_waited_for() {
 
 #[test]
 fn after_a_panic_everything_may_have_changed() {
-    let place = Place::new();
+    let place = TestServer::new();
     let server = place.server().expect("it is alone");
     let token = server
         .shared
@@ -143,7 +143,7 @@ fn after_a_panic_everything_may_have_changed() {
     });
     assert!(thread.join().is_err());
     let answer = server.shared.lock().answer(&token);
-    assert!(matches!(answer, Answer::Everything { .. }));
+    assert!(matches!(answer, MonitorResponse::Everything { .. }));
 }
 
 /// A mount that is removed when the value is dropped.
@@ -169,17 +169,17 @@ impl Drop for Mounted {
 
 #[test]
 fn with_marks_what_is_mounted_below_is_told() {
-    let serve = |place: Place| {
+    let serve = |place: TestServer| {
         std::fs::create_dir(place.0.join("top/a")).expect("a directory");
-        let server = place.server_with(Source::Fanotify);
+        let server = place.server_with(SourceChoice::Fanotify);
         server.map(|server| (place, server))
     };
     // Not every file system can be marked, but tmpfs can.
     let memory = |error: io::Error| match error.kind() {
         io::ErrorKind::PermissionDenied => Err(error),
-        _ => serve(Place::of(Scratch::within(Path::new("/dev/shm"))?)),
+        _ => serve(TestServer::of(Scratch::within(Path::new("/dev/shm"))?)),
     };
-    let (place, server) = match serve(Place::new()).or_else(memory) {
+    let (place, server) = match serve(TestServer::new()).or_else(memory) {
         Ok(made) => made,
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             lacks!(Need::Fanotify, error);
@@ -196,7 +196,7 @@ fn with_marks_what_is_mounted_below_is_told() {
     let (Some(bound), Some(memory)) = (bound, memory) else {
         return;
     };
-    let Answer::Everything { token } = state.answer(&"builtin:fake".into()) else {
+    let MonitorResponse::Everything { token } = state.answer(&"builtin:fake".into()) else {
         panic!("mounts have come");
     };
     for (written, expected) in [
@@ -206,20 +206,23 @@ fn with_marks_what_is_mounted_below_is_told() {
     ] {
         let token = state.answer(&token).token().to_owned();
         std::fs::write(&written, "x").expect("a file");
-        let Answer::Paths { mut paths, .. } = state.answer(&token) else {
+        let MonitorResponse::Paths { mut paths, .. } = state.answer(&token) else {
             panic!("{written:?}: nothing was lost");
         };
         paths.sort();
         assert_eq!(paths, expected);
     }
     drop((bound, memory));
-    assert!(matches!(state.answer(&token), Answer::Everything { .. }));
+    assert!(matches!(
+        state.answer(&token),
+        MonitorResponse::Everything { .. }
+    ));
     assert_eq!(state.watcher.doubt(), None);
 }
 
 #[test]
 fn what_is_lost_takes_no_doubt_with_it() {
-    let place = Place::new();
+    let place = TestServer::new();
     let top = place.0.path().join("top");
     for name in ["file", "other"] {
         std::fs::write(top.join(name), "x").expect("a file");
@@ -235,11 +238,14 @@ fn what_is_lost_takes_no_doubt_with_it() {
     let mut state = server.shared.lock();
     assert!(state.is_doubted());
     // Resets the journal, as after lost events.
-    let State {
+    let MonitorState {
         watcher, journal, ..
     } = &mut *state;
-    watcher.start_anew(journal).expect("it can be watched");
+    watcher.restart(journal).expect("it can be watched");
     assert!(state.is_doubted());
     let token = state.journal.token();
-    assert!(matches!(state.answer(&token), Answer::Everything { .. }));
+    assert!(matches!(
+        state.answer(&token),
+        MonitorResponse::Everything { .. }
+    ));
 }

@@ -1,6 +1,6 @@
 //! The reasons for which a watcher may miss changes.
 
-use super::Common;
+use super::WatchState;
 use bstr::BString;
 use rustix::io::Errno;
 use std::io;
@@ -18,7 +18,7 @@ pub enum Doubt {
     Mount(BString),
 }
 
-impl Common {
+impl WatchState {
     /// Records that the directory at `path` could not be opened, watched or listed.
     pub(super) fn doubt_path(&mut self, path: BString, error: &io::Error) {
         let doubt = match Errno::from_io_error(error) {

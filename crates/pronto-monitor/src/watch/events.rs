@@ -18,7 +18,7 @@ const DIRECTORY_AND_NAME: u8 = 2;
 const VERSION: u8 = 3;
 
 /// The identity of a directory: the id of its file system, followed by its file handle.
-pub type Place = [u8];
+pub type DirectoryId = [u8];
 
 /// An event for a name in a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub type Place = [u8];
 pub struct Event<'a> {
     mask: u64,
     /// The identity of the directory.
-    pub place: &'a Place,
+    pub place: &'a DirectoryId,
     /// The name, or `.` for the directory itself.
     pub name: &'a [u8],
 }
@@ -50,7 +50,7 @@ impl Event<'_> {
 
 /// The reason for which there is no next event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Broken {
+pub enum EventError {
     /// Events were lost because the queue was full.
     Lost,
     /// The bytes are not a valid event of the requested format.
@@ -59,51 +59,51 @@ pub enum Broken {
 
 /// An iterator over the events in a buffer. It ends after an error.
 #[derive(Clone, Debug)]
-pub struct Events<'a> {
+pub struct EventIter<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Events<'a> {
+impl<'a> EventIter<'a> {
     /// Creates an iterator over `bytes`, which must contain whole events. Copies nothing.
-    pub fn new(bytes: &'a [u8]) -> Events<'a> {
-        Events { rest: bytes }
+    pub fn new(bytes: &'a [u8]) -> EventIter<'a> {
+        EventIter { rest: bytes }
     }
 
     /// Returns the next event, or `None` for an event without a directory: for an unnamed file, or
     /// a file that was opened by handle. inotify does not report such events either.
-    fn take(&mut self) -> Result<Option<Event<'a>>, Broken> {
-        let head = self.rest.get(..HEAD_BYTES).ok_or(Broken::Malformed)?;
-        let len = number(head, 0).ok_or(Broken::Malformed)?;
+    fn take(&mut self) -> Result<Option<Event<'a>>, EventError> {
+        let head = self.rest.get(..HEAD_BYTES).ok_or(EventError::Malformed)?;
+        let len = number(head, 0).ok_or(EventError::Malformed)?;
         let head_len = usize::from(u16::from_ne_bytes([head[6], head[7]]));
-        let event = self.rest.get(..len).ok_or(Broken::Malformed)?;
+        let event = self.rest.get(..len).ok_or(EventError::Malformed)?;
         if head[4] != VERSION || len < HEAD_BYTES || head_len < HEAD_BYTES {
-            return Err(Broken::Malformed);
+            return Err(EventError::Malformed);
         }
         self.rest = &self.rest[len..];
         let mask = head[8..16].try_into().map_or(0, u64::from_ne_bytes);
         if mask & LOST != 0 {
-            return Err(Broken::Lost);
+            return Err(EventError::Lost);
         }
-        let mut records = event.get(head_len..).ok_or(Broken::Malformed)?;
+        let mut records = event.get(head_len..).ok_or(EventError::Malformed)?;
         while let Some(record_head) = records.get(..RECORD_HEAD_BYTES) {
             let len = usize::from(u16::from_ne_bytes([record_head[2], record_head[3]]));
             let record = records.get(RECORD_HEAD_BYTES..len);
-            let record = record.ok_or(Broken::Malformed)?;
+            let record = record.ok_or(EventError::Malformed)?;
             if record_head[0] == DIRECTORY_AND_NAME {
-                let (place, name) = directory_and_name(record).ok_or(Broken::Malformed)?;
+                let (place, name) = directory_and_name(record).ok_or(EventError::Malformed)?;
                 return Ok(Some(Event { mask, place, name }));
             }
             records = &records[len..];
         }
         match records.is_empty() {
             true => Ok(None),
-            false => Err(Broken::Malformed),
+            false => Err(EventError::Malformed),
         }
     }
 }
 
-impl<'a> Iterator for Events<'a> {
-    type Item = Result<Event<'a>, Broken>;
+impl<'a> Iterator for EventIter<'a> {
+    type Item = Result<Event<'a>, EventError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         while !self.rest.is_empty() {
@@ -126,7 +126,7 @@ fn number(bytes: &[u8], at: usize) -> Option<usize> {
     usize::try_from(u32::from_ne_bytes(bytes)).ok()
 }
 
-fn directory_and_name(record: &[u8]) -> Option<(&Place, &[u8])> {
+fn directory_and_name(record: &[u8]) -> Option<(&DirectoryId, &[u8])> {
     let handle_len = number(record, FILE_SYSTEM_BYTES)?;
     let end = handle_len.checked_add(FILE_SYSTEM_BYTES + HANDLE_HEAD_BYTES)?;
     let (place, rest) = record.split_at_checked(end)?;
@@ -134,27 +134,27 @@ fn directory_and_name(record: &[u8]) -> Option<(&Place, &[u8])> {
     (!name.is_empty()).then_some((place, name))
 }
 
-/// The parts of a [`Place`].
+/// The parts of a [`DirectoryId`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parts<'a> {
+pub struct DirectoryIdParts<'a> {
     /// The id of the file system.
     pub file_system: u64,
     /// The file handle of the directory.
     pub handle: &'a [u8],
 }
 
-/// Splits a [`Place`] into its parts.
-pub fn split(place: &Place) -> Option<Parts<'_>> {
+/// Splits a [`DirectoryId`] into its parts.
+pub fn split(place: &DirectoryId) -> Option<DirectoryIdParts<'_>> {
     let (file_system, handle) = place.split_at_checked(FILE_SYSTEM_BYTES)?;
     let low = number(file_system, 0)? as u64;
     let high = number(file_system, 4)? as u64;
-    Some(Parts {
+    Some(DirectoryIdParts {
         file_system: high << 32 | low,
         handle,
     })
 }
 
-/// Creates a [`Place`] from the id of a file system and the file handle of a directory.
+/// Creates a [`DirectoryId`] from the id of a file system and the file handle of a directory.
 pub fn join(file_system: u64, handle: &[u8]) -> Vec<u8> {
     let (low, high) = (file_system as u32, (file_system >> 32) as u32);
     [&low.to_ne_bytes()[..], &high.to_ne_bytes(), handle].concat()
@@ -192,7 +192,7 @@ mod tests {
     fn events_are_taken_apart() {
         let mut bytes = event(CREATED, b"file");
         bytes.extend(event(MOVED_FROM | IS_DIRECTORY, b"."));
-        let events: Vec<_> = Events::new(&bytes)
+        let events: Vec<_> = EventIter::new(&bytes)
             .map(|event| event.expect("sound"))
             .collect();
         assert_eq!(events.len(), 2);
@@ -200,7 +200,7 @@ mod tests {
         assert_eq!((first.name, second.name), (&b"file"[..], &b"."[..]));
         assert!(first.appears() && !first.is_directory() && !first.moves_directory());
         assert!(!second.appears() && second.moves_directory());
-        let Parts {
+        let DirectoryIdParts {
             file_system,
             handle,
         } = split(first.place).expect("a place");
@@ -214,12 +214,12 @@ mod tests {
     fn lost_events_and_broken_ones_are_told() {
         let sound = event(CREATED, b"file");
         let mut lost = event(LOST, b"file");
-        assert_eq!(Events::new(&lost).next(), Some(Err(Broken::Lost)));
+        assert_eq!(EventIter::new(&lost).next(), Some(Err(EventError::Lost)));
         lost.splice(..0, sound.clone());
-        assert_eq!(Events::new(&lost).filter(Result::is_err).count(), 1);
+        assert_eq!(EventIter::new(&lost).filter(Result::is_err).count(), 1);
         for len in 1..sound.len() {
-            let mut events = Events::new(&sound[..len]);
-            assert_eq!(events.next(), Some(Err(Broken::Malformed)), "{len}");
+            let mut events = EventIter::new(&sound[..len]);
+            assert_eq!(events.next(), Some(Err(EventError::Malformed)), "{len}");
             assert_eq!(events.next(), None);
         }
         // Change any byte of the event header, the record header or the handle.
@@ -227,7 +227,7 @@ mod tests {
             for byte in [0, 1, 0x7f, 0xff] {
                 let mut bytes = sound.clone();
                 bytes[at] = byte;
-                let _ = Events::new(&bytes).count();
+                let _ = EventIter::new(&bytes).count();
             }
         }
     }

@@ -9,12 +9,12 @@
 //! the events of later renames are in the queue, too: an event for a moved directory reports both
 //! names and all entries below it.
 
-use super::events::{self, Broken, Event, Events, Place};
-use super::{Common, Doubt, Drained, add_directory, is_git, is_gone, join};
+use super::events::{self, DirectoryId, Event, EventError, EventIter};
+use super::{Doubt, Drained, WatchState, add_directory, is_git, is_gone, join};
 use crate::Journal;
 use bstr::{BString, ByteSlice};
 use pronto_io::dir::Directory;
-use pronto_io::fanotify::{Group, handle_of, open_handle};
+use pronto_io::fanotify::{FanotifyGroup, handle_of, open_handle};
 use rustix::io::Errno;
 use std::collections::HashMap;
 use std::io;
@@ -31,7 +31,7 @@ const TRIES: usize = 8;
 
 /// A mount on which directories are opened by handle.
 #[derive(Debug)]
-struct Mount {
+struct WatchedMount {
     file_system: u64,
     /// The mount point, or `None` for the mount of the top. It is not kept open, so that it can be
     /// unmounted.
@@ -41,8 +41,8 @@ struct Mount {
 /// The marks on file systems, and the state for interpreting their events.
 #[derive(Debug)]
 pub(super) struct Fanotify {
-    group: Group,
-    mounts: Vec<Mount>,
+    group: FanotifyGroup,
+    mounts: Vec<WatchedMount>,
     /// The identity and the handle of the directory for cookies.
     cookies: Option<(Vec<u8>, Directory)>,
     /// The parent directory of the top and the name of the top in it, or `None` if the top is a
@@ -58,7 +58,7 @@ impl Fanotify {
     /// Fails if `fanotify` is not permitted, or not supported by the kernel.
     pub(super) fn new() -> io::Result<Fanotify> {
         Ok(Fanotify {
-            group: Group::new()?,
+            group: FanotifyGroup::new()?,
             mounts: Vec::new(),
             cookies: None,
             above: None,
@@ -79,7 +79,7 @@ impl Fanotify {
 
     /// Marks the file systems of the top, of the mounts below it, and of the directory for cookies.
     /// Costs some system calls for each mount.
-    pub(super) fn start(&mut self, common: &mut Common) -> io::Result<()> {
+    pub(super) fn start(&mut self, common: &mut WatchState) -> io::Result<()> {
         self.group.remove_all(&common.root)?;
         self.known.clear();
         self.mounts.clear();
@@ -126,14 +126,14 @@ impl Fanotify {
         if (same.device, same.inode) != (own.device, own.inode) {
             return Err(io::ErrorKind::Unsupported.into());
         }
-        self.mounts.push(Mount { file_system, point });
+        self.mounts.push(WatchedMount { file_system, point });
         Ok(())
     }
 
     /// Processes all pending events. Returns whether some were lost.
     pub(super) fn drain(
         &mut self,
-        common: &mut Common,
+        common: &mut WatchState,
         journal: &mut Journal,
     ) -> io::Result<Drained> {
         let mut buffer = std::mem::take(&mut self.buffer);
@@ -143,10 +143,10 @@ impl Fanotify {
                 Ok(len) => len,
                 Err(error) => break Err(error),
             };
-            let noted = Events::new(&buffer[..len]).try_for_each(|event| match event {
+            let noted = EventIter::new(&buffer[..len]).try_for_each(|event| match event {
                 Ok(event) => self.note(&event, common, journal),
-                Err(Broken::Lost) => Err(Errno::OVERFLOW.into()),
-                Err(Broken::Malformed) => Err(io::ErrorKind::InvalidData.into()),
+                Err(EventError::Lost) => Err(Errno::OVERFLOW.into()),
+                Err(EventError::Malformed) => Err(io::ErrorKind::InvalidData.into()),
             });
             if noted.is_err() {
                 // The marks are still valid, but some events were not received.
@@ -160,7 +160,7 @@ impl Fanotify {
     fn note(
         &mut self,
         event: &Event<'_>,
-        common: &mut Common,
+        common: &mut WatchState,
         journal: &mut Journal,
     ) -> io::Result<()> {
         let cookies = self.cookies.as_ref();
@@ -190,7 +190,7 @@ impl Fanotify {
     }
 
     /// Returns the paths of a directory below the top for which changes are reported.
-    fn paths(&self, place: &Place, root: &Directory) -> io::Result<Vec<BString>> {
+    fn paths(&self, place: &DirectoryId, root: &Directory) -> io::Result<Vec<BString>> {
         let parts = events::split(place).ok_or(io::ErrorKind::InvalidData)?;
         let (file_system, handle) = (parts.file_system, parts.handle);
         for _ in 0..TRIES {
@@ -220,13 +220,18 @@ impl Fanotify {
     }
 }
 
-fn note_name(directory: &BString, event: &Event<'_>, common: &mut Common, journal: &mut Journal) {
+fn note_name(
+    directory: &BString,
+    event: &Event<'_>,
+    common: &mut WatchState,
+    journal: &mut Journal,
+) {
     if is_git(directory) {
         return journal.add(directory.clone());
     }
     if event.name == b"." {
         return match directory.is_empty() {
-            true => journal.start_anew(),
+            true => journal.restart(),
             false => add_directory(directory, journal),
         };
     }

@@ -7,7 +7,7 @@
 //! every event only means that a name must be examined again: the watches below the name are
 //! removed, and the current directories at the name are watched and reported.
 
-use super::{Common, Doubt, Drained, add_directory, as_directory, is_git, join};
+use super::{Doubt, Drained, WatchState, add_directory, as_directory, is_git, join};
 use crate::Journal;
 use bstr::BString;
 use pronto_io::dir::Directory;
@@ -42,7 +42,7 @@ const CHUNK_BYTES: usize = 64 * 1024;
 
 /// The purpose of a watch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Place {
+enum WatchPurpose {
     /// Watches a directory of the worktree.
     Directory(BString),
     /// Watches the directory for cookies.
@@ -53,7 +53,7 @@ enum Place {
 #[derive(Debug)]
 pub(super) struct Inotify {
     fd: OwnedFd,
-    places: HashMap<i32, Place>,
+    places: HashMap<i32, WatchPurpose>,
     watches: BTreeMap<BString, i32>,
 }
 
@@ -80,7 +80,7 @@ impl Inotify {
 
     /// Watches all directories below the top. Costs five system calls and some hundred bytes for
     /// each directory, and about a kilobyte in the kernel.
-    pub(super) fn start(&mut self, common: &mut Common) -> io::Result<()> {
+    pub(super) fn start(&mut self, common: &mut WatchState) -> io::Result<()> {
         self.watches.clear();
         let before = std::mem::take(&mut self.places);
         // A second watch of a watched directory has the same number.
@@ -91,7 +91,7 @@ impl Inotify {
                 return Err(error.into());
             }
         };
-        self.places.insert(cookies, Place::Cookies);
+        self.places.insert(cookies, WatchPurpose::Cookies);
         self.add_tree(BString::default(), common, None);
         for (watch, _) in before {
             if !self.places.contains_key(&watch) {
@@ -108,7 +108,7 @@ impl Inotify {
     /// Processes all pending events. Returns whether some were lost.
     pub(super) fn drain(
         &mut self,
-        common: &mut Common,
+        common: &mut WatchState,
         journal: &mut Journal,
     ) -> io::Result<Drained> {
         loop {
@@ -150,19 +150,19 @@ impl Inotify {
         }
     }
 
-    fn note(&mut self, event: &Event, common: &mut Common, journal: &mut Journal) {
+    fn note(&mut self, event: &Event, common: &mut WatchState, journal: &mut Journal) {
         let Some(place) = self.places.get(&event.watch) else {
             return;
         };
         let directory = match place {
-            Place::Cookies => {
+            WatchPurpose::Cookies => {
                 common.has_ended |= event.flags.contains(ReadFlags::IGNORED);
                 if event.flags.contains(ReadFlags::CREATE) {
                     common.seen_cookies.push(event.name.clone());
                 }
                 return;
             }
-            Place::Directory(path) => path.clone(),
+            WatchPurpose::Directory(path) => path.clone(),
         };
         if event.flags.contains(ReadFlags::IGNORED) {
             self.places.remove(&event.watch);
@@ -177,7 +177,7 @@ impl Inotify {
             let gone = ReadFlags::DELETE_SELF | ReadFlags::MOVE_SELF;
             common.has_ended |= directory.is_empty() && event.flags.intersects(gone);
             if directory.is_empty() && event.flags.contains(ReadFlags::ATTRIB) {
-                journal.start_anew();
+                journal.restart();
             }
             return;
         }
@@ -188,7 +188,7 @@ impl Inotify {
         &mut self,
         directory: &BString,
         event: &Event,
-        common: &mut Common,
+        common: &mut WatchState,
         journal: &mut Journal,
     ) {
         let path = join(directory, &event.name);
@@ -217,7 +217,7 @@ impl Inotify {
     }
 
     /// Watches `path` and all directories below it, and records their entries as changed.
-    fn add_tree(&mut self, path: BString, common: &mut Common, journal: Option<&mut Journal>) {
+    fn add_tree(&mut self, path: BString, common: &mut WatchState, journal: Option<&mut Journal>) {
         common.walk(path, journal, |common, path, directory| {
             // In a nested repository, only the entries of its `.git` itself are relevant.
             Ok(self.add(path, directory, common)? && !is_git(path))
@@ -229,25 +229,26 @@ impl Inotify {
         &mut self,
         path: &BString,
         directory: &Directory,
-        common: &mut Common,
+        common: &mut WatchState,
     ) -> io::Result<bool> {
         let here = directory.open_path().join(".");
         let watch = inotify::add_watch(&self.fd, here, WANTED)?;
         match self.places.get(&watch) {
-            Some(Place::Directory(other)) if other != path => {
+            Some(WatchPurpose::Directory(other)) if other != path => {
                 let other = other.clone();
                 if common.is_same(&other, directory) {
                     common.doubt(Doubt::TwoPlaces(path.clone()));
                 }
                 self.watches.remove(&other);
             }
-            Some(Place::Cookies) => {
+            Some(WatchPurpose::Cookies) => {
                 common.doubt(Doubt::TwoPlaces(path.clone()));
                 return Ok(false);
             }
             _ => {}
         }
-        self.places.insert(watch, Place::Directory(path.clone()));
+        self.places
+            .insert(watch, WatchPurpose::Directory(path.clone()));
         self.watches.insert(path.clone(), watch);
         Ok(true)
     }

@@ -3,20 +3,20 @@
 
 use std::io::{self, Read};
 
-use pronto_io::queue::{Full, ReceiveQueue};
+use pronto_io::queue::{QueueFull, ReceiveQueue};
 
 use super::{
-    CHANNELS, Channel, DEFAULT_WINDOW_BYTES, FrameType, HEADER_BYTES, Header, MAX_FRAME_BYTES,
+    CHANNELS, Channel, DEFAULT_WINDOW_BYTES, FrameHeader, FrameType, HEADER_BYTES, MAX_FRAME_BYTES,
 };
 use crate::Error;
 use crate::error::exceeded;
 
 /// The limit on bytes in frames of unknown types, which are skipped.
-pub const MAX_PASSED_OVER_BYTES: u64 = 1024 * 1024;
+pub const MAX_SKIPPED_BYTES: u64 = 1024 * 1024;
 
 /// A frame in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Frame<'a> {
+pub struct QueuedFrame<'a> {
     /// The type.
     pub kind: FrameType,
     /// The channel.
@@ -33,13 +33,13 @@ pub struct Frame<'a> {
 pub struct FrameReader {
     queue: ReceiveQueue,
     /// The header of the frame at the front, if the frame was already charged to its channel.
-    charged: Option<Header>,
+    charged: Option<FrameHeader>,
     window: [u64; CHANNELS],
     left: [u64; CHANNELS],
     consumed: [u64; CHANNELS],
     offset: u64,
     /// The number of bytes in skipped frames of unknown types.
-    passed_over_bytes: u64,
+    skipped_bytes: u64,
 }
 
 impl Default for FrameReader {
@@ -60,7 +60,7 @@ impl FrameReader {
             left: [window; CHANNELS],
             consumed: [0; CHANNELS],
             offset: 0,
-            passed_over_bytes: 0,
+            skipped_bytes: 0,
         }
     }
 
@@ -78,7 +78,7 @@ impl FrameReader {
         let count = bytes.len().min(self.queue.free_bytes());
         match self.queue.extend_from_slice(&bytes[..count]) {
             Ok(()) => count,
-            Err(Full) => 0,
+            Err(QueueFull) => 0,
         }
     }
 
@@ -88,7 +88,7 @@ impl FrameReader {
     /// # Errors
     /// Fails if the frame is malformed, exceeds the credit of its channel, or too many bytes were
     /// skipped. The stream cannot be read any further.
-    pub fn peek(&mut self) -> Result<Option<Frame<'_>>, Error> {
+    pub fn peek(&mut self) -> Result<Option<QueuedFrame<'_>>, Error> {
         loop {
             let Some(header) = self.header()? else {
                 return Ok(None);
@@ -99,8 +99,8 @@ impl FrameReader {
             if header.kind.is_some() {
                 break;
             }
-            self.passed_over_bytes += header.frame_bytes() as u64;
-            if self.passed_over_bytes > MAX_PASSED_OVER_BYTES {
+            self.skipped_bytes += header.frame_bytes() as u64;
+            if self.skipped_bytes > MAX_SKIPPED_BYTES {
                 let message = "more than 1 MiB of frames of unknown types";
                 return Err(exceeded(message).at_offset(self.offset));
             }
@@ -109,7 +109,7 @@ impl FrameReader {
         let Some(header) = self.charged else {
             return Ok(None);
         };
-        Ok(header.kind.map(|kind| Frame {
+        Ok(header.kind.map(|kind| QueuedFrame {
             kind,
             channel: header.channel,
             body: &self.queue.bytes()[HEADER_BYTES..header.frame_bytes()],
@@ -155,12 +155,12 @@ impl FrameReader {
     }
 
     /// Parses the header at the front, and charges the frame once to its channel.
-    fn header(&mut self) -> Result<Option<Header>, Error> {
+    fn header(&mut self) -> Result<Option<FrameHeader>, Error> {
         if self.charged.is_some() {
             return Ok(self.charged);
         }
         let parsed =
-            Header::parse(self.queue.bytes()).map_err(|error| error.at_offset(self.offset))?;
+            FrameHeader::parse(self.queue.bytes()).map_err(|error| error.at_offset(self.offset))?;
         let Some(header) = parsed else {
             return Ok(None);
         };

@@ -41,7 +41,7 @@ impl ObjectFormat {
 
 /// The direction of the transfer, from the view of the side that states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum TransferRole {
     /// This side sends.
     Source = 1,
     /// This side receives.
@@ -50,29 +50,29 @@ pub enum Role {
     Both = 3,
 }
 
-impl Role {
+impl TransferRole {
     fn from_byte(byte: u8) -> Option<Self> {
         match byte {
-            1 => Some(Role::Source),
-            2 => Some(Role::Sink),
-            3 => Some(Role::Both),
+            1 => Some(TransferRole::Source),
+            2 => Some(TransferRole::Sink),
+            3 => Some(TransferRole::Both),
             _ => None,
         }
     }
 
     /// Returns whether a side with this role sends.
-    pub fn gives(self) -> bool {
-        self != Role::Sink
+    pub fn sends(self) -> bool {
+        self != TransferRole::Sink
     }
 
     /// Returns whether a side with this role receives.
-    pub fn takes(self) -> bool {
-        self != Role::Source
+    pub fn receives(self) -> bool {
+        self != TransferRole::Source
     }
 
     /// Returns whether a peer with the role `peer` can exchange history with a side of this role.
-    pub fn fits(self, peer: Role) -> bool {
-        self == Role::Both || peer == Role::Both || self != peer
+    pub fn fits(self, peer: TransferRole) -> bool {
+        self == TransferRole::Both || peer == TransferRole::Both || self != peer
     }
 }
 
@@ -117,7 +117,7 @@ pub struct Hello {
     /// The object format of the sender's repository.
     pub object_format: ObjectFormat,
     /// The requested role of the sender.
-    pub role: Role,
+    pub role: TransferRole,
     /// Further capabilities as bits; unknown ones are ignored.
     pub capabilities: u64,
     /// The name of the requested repository, or an empty name if there is only one.
@@ -165,7 +165,7 @@ impl Hello {
         let hello = Hello {
             versions,
             object_format: choice(&mut cursor, "object format", ObjectFormat::from_byte)?,
-            role: choice(&mut cursor, "role", Role::from_byte)?,
+            role: choice(&mut cursor, "role", TransferRole::from_byte)?,
             capabilities: cursor.varint()?,
             repository: cursor.slice(MAX_NAME_BYTES)?.to_vec(),
             identity: cursor.slice(MAX_IDENTITY_BYTES)?.to_vec(),
@@ -218,14 +218,14 @@ impl Accept {
 
 /// The reason for which a side ends the session.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct SessionRefusal {
     /// The error code, for programs.
     pub code: u64,
     /// The error message, of at most [`MAX_TEXT_BYTES`](super::MAX_TEXT_BYTES).
     pub text: String,
 }
 
-impl Refusal {
+impl SessionRefusal {
     /// Appends the encoded body to `out`, with a truncated text if it is too long.
     pub fn write(&self, out: &mut Vec<u8>) {
         varint::write(out, self.code);
@@ -247,7 +247,7 @@ impl Refusal {
         let text = text
             .chars()
             .map(|each| if each.is_control() { '?' } else { each });
-        Ok(Refusal {
+        Ok(SessionRefusal {
             code,
             text: text.collect(),
         })

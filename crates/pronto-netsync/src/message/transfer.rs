@@ -11,12 +11,12 @@ use crate::varint::{self, Cursor};
 
 /// The marks of complete tips. The tips are the refs that the sender lacked, sorted by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Cut {
+pub struct CompleteTips {
     /// A mark for each tip, set if the sender has its complete history.
     pub tips: Vec<bool>,
 }
 
-impl Cut {
+impl CompleteTips {
     /// Appends the encoded body to `out`.
     pub fn write(&self, out: &mut Vec<u8>) {
         write_marks(out, &self.tips);
@@ -25,12 +25,12 @@ impl Cut {
     /// Decodes the body.
     ///
     /// # Errors
-    /// Fails with `ErrorKind::Malformed` if `body` is not a valid `Cut` frame.
+    /// Fails with `ErrorKind::Malformed` if `body` is not a valid `CompleteTips` frame.
     pub fn read(body: &[u8]) -> Result<Self, Error> {
         let mut cursor = Cursor::new(body);
         let tips = read_marks(&mut cursor)?;
         cursor.finish()?;
-        Ok(Cut { tips })
+        Ok(CompleteTips { tips })
     }
 }
 
@@ -45,8 +45,8 @@ pub struct Resume {
 
 /// The wanted refs, and the state of the receiver.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Want {
-    /// A mark for each tip of the [`Cut`], set if the history of the tip is wanted.
+pub struct WantMessage {
+    /// A mark for each tip of the [`CompleteTips`], set if the history of the tip is wanted.
     pub tips: Vec<bool>,
     /// The concatenated ids of complete commits that are not reachable from a synchronised ref, in
     /// ascending order, at most [`MAX_HELD`] of them.
@@ -57,7 +57,7 @@ pub struct Want {
     pub resume: Option<Resume>,
 }
 
-impl Want {
+impl WantMessage {
     /// Appends the encoded body to `out`.
     pub fn write(&self, format: ObjectFormat, out: &mut Vec<u8>) {
         write_marks(out, &self.tips);
@@ -73,7 +73,7 @@ impl Want {
     /// Decodes the body.
     ///
     /// # Errors
-    /// Fails with `ErrorKind::Malformed` if `body` is not a valid `Want` frame.
+    /// Fails with `ErrorKind::Malformed` if `body` is not a valid `WantMessage` frame.
     pub fn read(format: ObjectFormat, body: &[u8]) -> Result<Self, Error> {
         let mut cursor = Cursor::new(body);
         let tips = read_marks(&mut cursor)?;
@@ -94,7 +94,7 @@ impl Want {
             None
         };
         cursor.finish()?;
-        Ok(Want {
+        Ok(WantMessage {
             tips,
             held: held.to_vec(),
             budget_bytes,
@@ -119,7 +119,7 @@ impl Resume {
 
 /// The plan of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Plan {
+pub struct TransferPlan {
     /// The number of commits to send.
     pub commits: u64,
     /// The number of objects to send, which is known only in a dry run.
@@ -128,7 +128,7 @@ pub struct Plan {
     pub bytes: u64,
 }
 
-impl Plan {
+impl TransferPlan {
     /// Appends the encoded body to `out`.
     pub fn write(&self, out: &mut Vec<u8>) {
         varint::write(out, self.commits);
@@ -139,10 +139,10 @@ impl Plan {
     /// Decodes the body.
     ///
     /// # Errors
-    /// Fails with `ErrorKind::Malformed` if `body` is not a valid `Plan` frame.
+    /// Fails with `ErrorKind::Malformed` if `body` is not a valid `TransferPlan` frame.
     pub fn read(body: &[u8]) -> Result<Self, Error> {
         let mut cursor = Cursor::new(body);
-        let plan = Plan {
+        let plan = TransferPlan {
             commits: cursor.varint()?,
             objects: cursor.varint()?,
             bytes: cursor.varint()?,
@@ -190,7 +190,7 @@ pub enum SegmentKind {
 /// The start of a segment. Its declared sizes are checked while the segment is received, and no
 /// memory is reserved for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Segment {
+pub struct SegmentStart {
     /// The number of the segment, from 0.
     pub id: u64,
     /// The kind of the segment.
@@ -201,7 +201,7 @@ pub struct Segment {
     pub bytes: u64,
 }
 
-impl Segment {
+impl SegmentStart {
     /// Appends the encoded body to `out`.
     pub fn write(&self, out: &mut Vec<u8>) {
         varint::write(out, self.id);
@@ -213,7 +213,7 @@ impl Segment {
     /// Decodes the body.
     ///
     /// # Errors
-    /// Fails with `ErrorKind::Malformed` if `body` is not a valid `Segment` frame.
+    /// Fails with `ErrorKind::Malformed` if `body` is not a valid `SegmentStart` frame.
     pub fn read(body: &[u8]) -> Result<Self, Error> {
         let mut cursor = Cursor::new(body);
         let kind = |byte| match byte {
@@ -221,7 +221,7 @@ impl Segment {
             2 => Some(SegmentKind::LargeBlob),
             _ => None,
         };
-        let segment = Segment {
+        let segment = SegmentStart {
             id: cursor.varint()?,
             kind: choice(&mut cursor, "kind of segment", kind)?,
             objects: cursor.varint()?,
@@ -294,7 +294,7 @@ impl SegmentAck {
 
 /// The result of a ref update at the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stored {
+pub enum StoreResult {
     /// The ref was created.
     New = 1,
     /// The ref was fast-forwarded.
@@ -311,7 +311,7 @@ pub struct PublishedRef {
     /// The name of the ref at the sending side.
     pub name: Vec<u8>,
     /// The result.
-    pub stored: Stored,
+    pub stored: StoreResult,
     /// The name of the ref at the receiving side. If the update was refused, the reason as text,
     /// which may be empty.
     pub stored_as: Vec<u8>,
@@ -342,10 +342,10 @@ impl Publish {
     pub fn read(body: &[u8]) -> Result<Self, Error> {
         let mut cursor = Cursor::new(body);
         let stored = |byte| match byte {
-            1 => Some(Stored::New),
-            2 => Some(Stored::FastForward),
-            3 => Some(Stored::Divergent),
-            4 => Some(Stored::Refused),
+            1 => Some(StoreResult::New),
+            2 => Some(StoreResult::FastForward),
+            3 => Some(StoreResult::Divergent),
+            4 => Some(StoreResult::Refused),
             _ => None,
         };
         let mut refs: Vec<PublishedRef> = Vec::new();
@@ -356,7 +356,7 @@ impl Publish {
                 stored: choice(&mut cursor, "fate of a ref", stored)?,
                 stored_as: cursor.slice(MAX_NAME_BYTES)?.to_vec(),
             };
-            let is_refused = published.stored == Stored::Refused;
+            let is_refused = published.stored == StoreResult::Refused;
             let is_sound =
                 is_ref_name(&published.name) && (is_refused || is_ref_name(&published.stored_as));
             if !is_sound {
@@ -385,12 +385,12 @@ pub(crate) fn is_ref_name(name: &[u8]) -> bool {
 
 /// The message that the sender has sent everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Done {
+pub struct TransferDone {
     /// Whether all received data is on disk and its refs are published.
     pub is_durable: bool,
 }
 
-impl Done {
+impl TransferDone {
     /// Appends the encoded body to `out`.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.push(u8::from(self.is_durable));
@@ -399,12 +399,12 @@ impl Done {
     /// Decodes the body.
     ///
     /// # Errors
-    /// Fails with `ErrorKind::Malformed` if `body` is not a valid `Done` frame.
+    /// Fails with `ErrorKind::Malformed` if `body` is not a valid `TransferDone` frame.
     pub fn read(body: &[u8]) -> Result<Self, Error> {
         let mut cursor = Cursor::new(body);
         let is_durable = choice(&mut cursor, "mark", flag)?;
         cursor.finish()?;
-        Ok(Done { is_durable })
+        Ok(TransferDone { is_durable })
     }
 }
 

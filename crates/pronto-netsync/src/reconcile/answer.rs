@@ -1,11 +1,11 @@
 //! The answer to a list: the merge of the listed entries with the entries of this side.
 
-use super::Set;
+use super::SortedSet;
 use super::message::write_entry;
 
 /// An answer to a list, during the merge.
-pub(super) struct Answer<'s> {
-    set: &'s Set,
+pub(super) struct ListAnswer<'s> {
+    set: &'s SortedSet,
     /// The largest length of the answer in bytes.
     budget: usize,
     /// The index of this side's next entry.
@@ -26,10 +26,10 @@ pub(super) struct Answer<'s> {
     pub(super) own: Vec<u8>,
 }
 
-impl<'s> Answer<'s> {
+impl<'s> ListAnswer<'s> {
     /// Starts an answer at this side's entry `next`, of at most `budget` bytes.
-    pub(super) fn new(set: &'s Set, next: usize, budget: usize) -> Self {
-        Answer {
+    pub(super) fn new(set: &'s SortedSet, next: usize, budget: usize) -> Self {
+        ListAnswer {
             set,
             budget,
             next,

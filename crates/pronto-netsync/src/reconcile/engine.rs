@@ -2,11 +2,11 @@
 
 use std::ops::{Deref, Range};
 
-use super::answer::Answer;
-use super::message::{Content, Entries, Ranges, write_entry};
+use super::answer::ListAnswer;
+use super::message::{CheckedEntries, RangeContent, Ranges, write_entry};
 use super::set::shared_prefix;
 use super::writer::Writer;
-use super::{BUCKETS, Entry, Fingerprinter, LEAST_MESSAGE_BYTES, LIST_BELOW, Set};
+use super::{BUCKETS, Entry, Fingerprinter, LEAST_MESSAGE_BYTES, LIST_BELOW, SortedSet};
 use crate::Error;
 use crate::error::{exceeded, malformed};
 
@@ -53,13 +53,13 @@ pub struct Reconciler<S> {
 }
 
 /// A range of keys, and the indexes of this side's entries in the range.
-struct Span<'a> {
+struct KeyRange<'a> {
     lower: &'a [u8],
     upper: Option<&'a [u8]>,
     entries: Range<usize>,
 }
 
-impl<S: Deref<Target = Set> + Clone> Reconciler<S> {
+impl<S: Deref<Target = SortedSet> + Clone> Reconciler<S> {
     /// Prepares one side. Both sides need the same key.
     pub fn new(set: S, key: &Fingerprinter, options: Options) -> Self {
         Reconciler {
@@ -80,7 +80,7 @@ impl<S: Deref<Target = Set> + Clone> Reconciler<S> {
     /// Returns the first message, which only one of the two sides sends.
     pub fn start(&mut self) -> Vec<u8> {
         let mut writer = Writer::new(self.options.message_bytes);
-        let all = Span {
+        let all = KeyRange {
             lower: &[],
             upper: None,
             entries: 0..self.set.len(),
@@ -112,8 +112,11 @@ impl<S: Deref<Target = Set> + Clone> Reconciler<S> {
         while let Some(content) = ranges.next(&mut lower)? {
             let upper = (!ranges.unbounded).then_some(&ranges.bound[..]);
             let to = self.set.position(from..self.set.len(), upper);
-            was_asked |= matches!(content, Content::Fingerprint(_) | Content::List(_));
-            let span = Span {
+            was_asked |= matches!(
+                content,
+                RangeContent::Fingerprint(_) | RangeContent::List(_)
+            );
+            let span = KeyRange {
                 lower: &lower,
                 upper,
                 entries: from..to,
@@ -134,7 +137,7 @@ impl<S: Deref<Target = Set> + Clone> Reconciler<S> {
     }
 
     /// Returns the set of this side.
-    pub fn set(&self) -> &Set {
+    pub fn set(&self) -> &SortedSet {
         &self.set
     }
 
@@ -167,19 +170,19 @@ impl<S: Deref<Target = Set> + Clone> Reconciler<S> {
     fn take(
         &mut self,
         writer: &mut Writer,
-        span: &Span<'_>,
-        content: &Content<'_>,
+        span: &KeyRange<'_>,
+        content: &RangeContent<'_>,
     ) -> Result<(), Error> {
         match content {
-            Content::Skip => Ok(()),
-            Content::Fingerprint(theirs) => {
+            RangeContent::Skip => Ok(()),
+            RangeContent::Fingerprint(theirs) => {
                 if self.set.fingerprint(&self.key, span.entries.clone()) != *theirs {
                     self.ask(writer, span, LIST_BELOW);
                 }
                 Ok(())
             }
-            Content::List(entries) => self.answer(writer, span, entries),
-            Content::Answer {
+            RangeContent::List(entries) => self.answer(writer, span, entries),
+            RangeContent::Answer {
                 listed,
                 lacking,
                 entries,
@@ -234,7 +237,7 @@ impl<S: Deref<Target = Set> + Clone> Reconciler<S> {
     }
 
     /// Lists or splits the range.
-    fn ask(&self, writer: &mut Writer, span: &Span<'_>, list_below: usize) {
+    fn ask(&self, writer: &mut Writer, span: &KeyRange<'_>, list_below: usize) {
         let count = span.entries.len();
         if count < list_below.max(BUCKETS) {
             self.list(writer, span);
@@ -259,7 +262,7 @@ impl<S: Deref<Target = Set> + Clone> Reconciler<S> {
     }
 
     /// Lists this side's entries in the range, as far as they fit.
-    fn list(&self, writer: &mut Writer, span: &Span<'_>) {
+    fn list(&self, writer: &mut Writer, span: &KeyRange<'_>) {
         let Some(budget) = writer.budget() else {
             self.rest(writer, span.lower, span.entries.start);
             return;
@@ -293,15 +296,15 @@ impl<S: Deref<Target = Set> + Clone> Reconciler<S> {
     fn answer(
         &mut self,
         writer: &mut Writer,
-        span: &Span<'_>,
-        entries: &Entries<'_>,
+        span: &KeyRange<'_>,
+        entries: &CheckedEntries<'_>,
     ) -> Result<(), Error> {
         let Some(budget) = writer.budget() else {
             self.rest(writer, span.lower, span.entries.start);
             return Ok(());
         };
         let set = self.set.clone();
-        let mut answer = Answer::new(&set, span.entries.start, budget);
+        let mut answer = ListAnswer::new(&set, span.entries.start, budget);
         let mut result = Ok(());
         entries.for_each(|key, value| {
             if !answer.own_before(key, span.entries.end) {

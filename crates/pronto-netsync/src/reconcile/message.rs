@@ -26,20 +26,20 @@ const UNBOUNDED: u8 = 4;
 
 /// The content of a range.
 #[derive(Debug)]
-pub(super) enum Content<'a> {
+pub(super) enum RangeContent<'a> {
     Skip,
     Fingerprint(Fingerprint),
-    List(Entries<'a>),
+    List(CheckedEntries<'a>),
     Answer {
         listed: usize,
         lacking: &'a [u8],
-        entries: Entries<'a>,
+        entries: CheckedEntries<'a>,
     },
 }
 
 /// Entries that were already checked, sorted by key.
 #[derive(Debug)]
-pub(super) struct Entries<'a> {
+pub(super) struct CheckedEntries<'a> {
     pub(super) count: usize,
     cursor: Cursor<'a>,
 }
@@ -63,12 +63,12 @@ impl<'a> Ranges<'a> {
 
     /// Parses the next range. Afterwards `bound` is its upper bound, unless `unbounded` is set. Its
     /// lower bound is copied to `lower`.
-    pub(super) fn next(&mut self, lower: &mut Vec<u8>) -> Result<Option<Content<'a>>, Error> {
+    pub(super) fn next(&mut self, lower: &mut Vec<u8>) -> Result<Option<RangeContent<'a>>, Error> {
         let offset = self.cursor.offset() as u64;
         self.read(lower).map_err(|error| error.at_offset(offset))
     }
 
-    fn read(&mut self, lower: &mut Vec<u8>) -> Result<Option<Content<'a>>, Error> {
+    fn read(&mut self, lower: &mut Vec<u8>) -> Result<Option<RangeContent<'a>>, Error> {
         if self.cursor.is_at_end() {
             return Ok(None);
         }
@@ -90,13 +90,13 @@ impl<'a> Ranges<'a> {
         }
         let upper = (!self.unbounded).then_some(&self.bound[..]);
         let content = match head & MODE {
-            0 => Content::Skip,
+            0 => RangeContent::Skip,
             1 => {
                 let mut fingerprint = Fingerprint::default();
                 fingerprint.copy_from_slice(self.cursor.take(16)?);
-                Content::Fingerprint(fingerprint)
+                RangeContent::Fingerprint(fingerprint)
             }
-            2 => Content::List(checked_entries(&mut self.cursor, lower, upper)?),
+            2 => RangeContent::List(checked_entries(&mut self.cursor, lower, upper)?),
             _ => {
                 let listed = self.cursor.length(usize::MAX / 8)?;
                 let lacking = self.cursor.take(listed.div_ceil(8))?;
@@ -104,7 +104,7 @@ impl<'a> Ranges<'a> {
                     return Err(malformed("marks for entries that were not listed"));
                 }
                 let entries = checked_entries(&mut self.cursor, lower, upper)?;
-                Content::Answer {
+                RangeContent::Answer {
                     listed,
                     lacking,
                     entries,
@@ -115,7 +115,7 @@ impl<'a> Ranges<'a> {
     }
 }
 
-impl<'a> Entries<'a> {
+impl<'a> CheckedEntries<'a> {
     /// Calls `each` with the key and value of each entry, until it returns `false`.
     pub(super) fn for_each(
         &self,
@@ -136,9 +136,9 @@ fn checked_entries<'a>(
     cursor: &mut Cursor<'a>,
     lower: &[u8],
     upper: Option<&[u8]>,
-) -> Result<Entries<'a>, Error> {
+) -> Result<CheckedEntries<'a>, Error> {
     let count = cursor.length(usize::MAX)?;
-    let entries = Entries {
+    let entries = CheckedEntries {
         count,
         cursor: *cursor,
     };

@@ -21,11 +21,11 @@ pub struct Entry {
 #[derive(Debug, Default)]
 pub struct SetBuilder {
     bytes: Vec<u8>,
-    spans: Vec<Span>,
+    spans: Vec<EntrySpan>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Span {
+struct EntrySpan {
     start: usize,
     key_bytes: u16,
     value_bytes: u16,
@@ -34,9 +34,9 @@ struct Span {
 /// A set of entries, sorted by unique keys. It takes 16 bytes for each entry besides the content,
 /// and 2 bytes for sums.
 #[derive(Debug)]
-pub struct Set {
+pub struct SortedSet {
     bytes: Vec<u8>,
-    spans: Vec<Span>,
+    spans: Vec<EntrySpan>,
     /// The sums of all entries before each multiple of [`STRIDE`], and the sum of all entries.
     sums: Vec<Sum>,
 }
@@ -51,7 +51,7 @@ impl SetBuilder {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(key);
         self.bytes.extend_from_slice(value);
-        self.spans.push(Span {
+        self.spans.push(EntrySpan {
             start,
             key_bytes: key.len().min(usize::from(u16::MAX)) as u16,
             value_bytes: value.len().min(usize::from(u16::MAX)) as u16,
@@ -62,8 +62,8 @@ impl SetBuilder {
     ///
     /// # Errors
     /// Fails if a key or value is too long, or a key is empty or occurs twice.
-    pub fn finish(self, key: &Fingerprinter) -> Result<Set, Error> {
-        let mut set = Set {
+    pub fn finish(self, key: &Fingerprinter) -> Result<SortedSet, Error> {
+        let mut set = SortedSet {
             bytes: self.bytes,
             spans: self.spans,
             sums: Vec::new(),
@@ -97,7 +97,7 @@ impl SetBuilder {
     }
 }
 
-impl Span {
+impl EntrySpan {
     fn key(&self) -> Range<usize> {
         self.start..self.start + usize::from(self.key_bytes)
     }
@@ -108,7 +108,7 @@ impl Span {
     }
 }
 
-impl Set {
+impl SortedSet {
     /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.spans.len()

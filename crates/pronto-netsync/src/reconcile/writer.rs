@@ -1,6 +1,6 @@
 //! A message under construction. Ranges without content are skipped.
 
-use super::answer::Answer;
+use super::answer::ListAnswer;
 use super::message::write_head;
 use super::{Fingerprint, MAX_KEY_BYTES};
 use crate::varint;
@@ -77,7 +77,7 @@ impl Writer {
         self.has_asked = true;
     }
 
-    pub(super) fn answer(&mut self, lower: &[u8], upper: Option<&[u8]>, answer: &Answer<'_>) {
+    pub(super) fn answer(&mut self, lower: &[u8], upper: Option<&[u8]>, answer: &ListAnswer<'_>) {
         self.head(3, lower, upper);
         varint::write(&mut self.out, answer.listed_count as u64);
         self.out.extend_from_slice(&answer.lacking);

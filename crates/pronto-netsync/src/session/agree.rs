@@ -4,21 +4,21 @@ use std::sync::Arc;
 
 use pronto_hash::ObjectId;
 
-use super::conversation::{Conversation, Stage};
+use super::conversation::{SessionCore, SessionPhase};
 use super::greet::ALLOWS_UNRELATED;
 use crate::error::malformed;
 use crate::frame::FrameType;
-use crate::message::{Cut, ObjectFormat, Want, is_ref_name};
+use crate::message::{CompleteTips, ObjectFormat, WantMessage, is_ref_name};
 use crate::reconcile::{self, Reconciler, SetBuilder};
-use crate::repository::{Matcher, Offer, Repository, Request};
+use crate::repository::{OfferedRef, RefMatcher, Request, SyncRepository};
 use crate::{Error, ErrorKind};
 
 /// The approximate memory in bytes of a commit in a compared set.
 const COMMIT_BYTES: u64 = 96;
 
-impl<R: Repository> Conversation<R> {
+impl<R: SyncRepository> SessionCore<R> {
     pub(super) fn ref_range(&mut self, body: &[u8]) -> Result<(), Error> {
-        let Stage::Refs(reconciler) = &mut self.stage else {
+        let SessionPhase::Refs(reconciler) = &mut self.stage else {
             return Ok(());
         };
         let answer = reconciler.receive(body)?;
@@ -40,19 +40,20 @@ impl<R: Repository> Conversation<R> {
 
     /// Sends the peer marks of the differing refs that are complete here, and of the wanted refs.
     pub(super) fn refs_are_known(&mut self) -> Result<(), Error> {
-        let stage = std::mem::replace(&mut self.stage, Stage::Cut);
+        let stage = std::mem::replace(&mut self.stage, SessionPhase::Cut);
         let receives = self.directions().receives;
-        let (Stage::Refs(mut reconciler), Some(admission)) = (stage, &mut self.admission) else {
+        let (SessionPhase::Refs(mut reconciler), Some(admission)) = (stage, &mut self.admission)
+        else {
             return Ok(());
         };
-        self.lacked = reconciler.lacking().to_vec();
+        self.lacked_by_peer = reconciler.lacking().to_vec();
         let format = admission.object_format;
-        let theirs: Vec<Offer> = (reconciler.into_learned().into_iter())
+        let theirs: Vec<OfferedRef> = (reconciler.into_learned().into_iter())
             .map(|entry| offer(format, entry))
             .collect::<Result<_, _>>()?;
         let repository = &mut admission.repository;
         self.complete = repository.complete(&theirs)?;
-        let wish = Matcher::new(self.options.globs.clone());
+        let wish = RefMatcher::new(self.options.globs.clone());
         let eligible: Vec<bool> = (theirs.iter().zip(&self.complete))
             .map(|(offer, complete)| {
                 let name = &offer.name;
@@ -65,10 +66,14 @@ impl<R: Repository> Conversation<R> {
             *wanted &= eligible;
         }
         self.wanted.clone_from(&progress.wanted);
-        self.report.ours = self.lacked.iter().map(|&at| self.own[at].clone()).collect();
+        self.report.ours = self
+            .lacked_by_peer
+            .iter()
+            .map(|&at| self.own[at].clone())
+            .collect();
         self.report.incoming.clone_from(&progress.wanted);
         self.report.theirs = theirs;
-        let cut = Cut {
+        let cut = CompleteTips {
             tips: self.complete.clone(),
         };
         self.put(FrameType::Cut, |out| cut.write(out));
@@ -76,7 +81,7 @@ impl<R: Repository> Conversation<R> {
         progress.held.dedup();
         progress.held.truncate(crate::message::MAX_HELD);
         self.receiving.budget_bytes = progress.budget_bytes;
-        let want = Want {
+        let want = WantMessage {
             tips: progress.wanted,
             held: progress
                 .held
@@ -94,17 +99,19 @@ impl<R: Repository> Conversation<R> {
         let Some(format) = self.admission.as_ref().map(|each| each.object_format) else {
             return Ok(());
         };
-        let want = Want::read(format, body)?;
+        let want = WantMessage::read(format, body)?;
         let sends = self.directions().sends;
         let Some(cut) = &self.peer_cut else {
             return Ok(());
         };
-        if cut.tips.len() != self.lacked.len() || want.tips.len() != self.lacked.len() {
+        if cut.tips.len() != self.lacked_by_peer.len()
+            || want.tips.len() != self.lacked_by_peer.len()
+        {
             return Err(malformed(format!(
                 "marks for {} and {} tips where {} were offered",
                 cut.tips.len(),
                 want.tips.len(),
-                self.lacked.len()
+                self.lacked_by_peer.len()
             )));
         }
         let mut both = want.tips.iter().zip(&cut.tips);
@@ -119,7 +126,7 @@ impl<R: Repository> Conversation<R> {
     /// Returns the tips that both sides have.
     pub(super) fn common(&self) -> Vec<ObjectId> {
         let mut is_lacked = vec![false; self.own.len()];
-        for &at in &self.lacked {
+        for &at in &self.lacked_by_peer {
             is_lacked[at] = true;
         }
         let same = (self.own.iter().zip(&is_lacked)).filter(|(_, is_lacked)| !**is_lacked);
@@ -135,7 +142,7 @@ impl<R: Repository> Conversation<R> {
         let offers = same.map(|(offer, _)| offer);
         let offers = offers.chain(held.map(|(offer, _)| offer));
         let offers = offers.chain(theirs.map(|(offer, _)| offer));
-        let mut common: Vec<ObjectId> = offers.map(Offer::commit).collect();
+        let mut common: Vec<ObjectId> = offers.map(OfferedRef::commit).collect();
         common.sort_unstable();
         common.dedup();
         common
@@ -182,12 +189,12 @@ impl<R: Repository> Conversation<R> {
             let message = reconciler.start();
             self.waiting.push_back((FrameType::CommitRange, message));
         }
-        self.stage = Stage::Commits(reconciler);
+        self.stage = SessionPhase::Commits(reconciler);
         Ok(())
     }
 
     pub(super) fn commit_range(&mut self, body: &[u8]) -> Result<(), Error> {
-        let Stage::Commits(reconciler) = &mut self.stage else {
+        let SessionPhase::Commits(reconciler) = &mut self.stage else {
             return Ok(());
         };
         if let Some(answer) = reconciler.receive(body)? {
@@ -226,7 +233,7 @@ impl<R: Repository> Conversation<R> {
     }
 
     pub(super) fn begin_transfer(&mut self, lacking: Option<Vec<ObjectId>>) -> Result<(), Error> {
-        self.stage = Stage::Transfer;
+        self.stage = SessionPhase::Transfer;
         let common = self.common();
         let Some(admission) = &mut self.admission else {
             return Ok(());
@@ -254,36 +261,36 @@ impl<R: Repository> Conversation<R> {
             self.put(FrameType::Plan, |out| plan.write(out));
         }
         if !self.receiving.is_expected {
-            self.land()?;
+            self.publish()?;
         }
         Ok(())
     }
 
     /// Returns all refs of the peer that match, sorted by name, and marks of those that are
     /// complete here.
-    pub(super) fn offers(&self) -> (Vec<Offer>, Vec<bool>) {
+    pub(super) fn offers(&self) -> (Vec<OfferedRef>, Vec<bool>) {
         let mut is_lacked = vec![false; self.own.len()];
-        for &at in &self.lacked {
+        for &at in &self.lacked_by_peer {
             is_lacked[at] = true;
         }
         let same = (self.own.iter().zip(is_lacked)).filter(|(_, is_lacked)| !is_lacked);
         let same = same.map(|(offer, _)| (offer.clone(), true));
         let limits = self.admission.as_ref().map(|admission| &admission.limits);
-        let wish = Matcher::new(self.options.globs.clone());
+        let wish = RefMatcher::new(self.options.globs.clone());
         let may =
             |name: &[u8]| limits.is_some_and(|limits| limits.matches(name)) && wish.matches(name);
         let theirs = self.report.theirs.iter().enumerate().map(|(at, offer)| {
             let arrived = self.complete[at] || self.wanted[at];
             (offer.clone(), arrived && may(&offer.name))
         });
-        let mut offers: Vec<(Offer, bool)> = same.chain(theirs).collect();
+        let mut offers: Vec<(OfferedRef, bool)> = same.chain(theirs).collect();
         offers.sort_unstable_by(|one, other| one.0.name.cmp(&other.0.name));
         offers.into_iter().unzip()
     }
 }
 
 /// Parses an entry of the peer's set of refs.
-fn offer(format: ObjectFormat, entry: reconcile::Entry) -> Result<Offer, Error> {
+fn offer(format: ObjectFormat, entry: reconcile::Entry) -> Result<OfferedRef, Error> {
     let broken = || malformed("an entry that is no ref");
     let reconcile::Entry { key: name, value } = entry;
     let (id, peeled) = value
@@ -296,7 +303,7 @@ fn offer(format: ObjectFormat, entry: reconcile::Entry) -> Result<Offer, Error> 
         return Err(broken());
     }
     let read = |bytes| ObjectId::try_from(bytes).map_err(|_| broken());
-    Ok(Offer {
+    Ok(OfferedRef {
         id: read(id)?,
         peeled: match peeled {
             [] => None,

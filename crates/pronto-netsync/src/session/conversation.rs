@@ -3,14 +3,16 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::receive::{Received, Receiving};
-use super::send::Sending;
-use super::{Admission, Admit, Options, Report};
+use super::receive::{ReceivedFrame, Receiving};
+use super::send::SendState;
+use super::{Admit, Options, PeerPermissions, Report};
 use crate::error::malformed;
 use crate::frame::{FrameType, FrameWriter};
-use crate::message::{Accept, Credit, Cut, Done, Hello, Refusal, Want};
-use crate::reconcile::{Fingerprinter, Reconciler, Set};
-use crate::repository::{Offer, Repository};
+use crate::message::{
+    Accept, CompleteTips, Credit, Hello, SessionRefusal, TransferDone, WantMessage,
+};
+use crate::reconcile::{Fingerprinter, Reconciler, SortedSet};
+use crate::repository::{OfferedRef, SyncRepository};
 use crate::{Error, ErrorKind};
 
 /// The largest number of queued replies, and the largest number of their bytes, up to which frames
@@ -22,46 +24,46 @@ const MAX_WAITING_BYTES: usize = 1024 * 1024;
 const PUBLISH_BYTES: usize = 128 * 1024;
 
 /// The phase of a session.
-pub(super) enum Stage {
+pub(super) enum SessionPhase {
     /// The peer has not sent its greeting.
     Greeting,
     /// Refs are compared.
-    Refs(Reconciler<Arc<Set>>),
+    Refs(Reconciler<Arc<SortedSet>>),
     /// This side waits for the peer's cut and wants.
     Cut,
     /// Commits are compared.
-    Commits(Reconciler<Arc<Set>>),
+    Commits(Reconciler<Arc<SortedSet>>),
     /// Segments are transferred in both directions.
     Transfer,
 }
 
 /// A session without its queues.
-pub(super) struct Conversation<R> {
+pub(super) struct SessionCore<R> {
     pub(super) options: Options,
     pub(super) admit: Option<Admit<R>>,
-    pub(super) admission: Option<Admission<R>>,
+    pub(super) admission: Option<PeerPermissions<R>>,
     pub(super) is_initiator: bool,
     pub(super) peer: Option<Hello>,
     pub(super) was_accepted: bool,
-    pub(super) stage: Stage,
+    pub(super) stage: SessionPhase,
     pub(super) key: Option<Fingerprinter>,
     pub(super) waiting: VecDeque<(FrameType, Vec<u8>)>,
     pub(super) credits: Vec<Credit>,
     /// The refs of this side that match, sorted by name.
-    pub(super) own: Vec<Offer>,
+    pub(super) own: Vec<OfferedRef>,
     /// The memory in bytes for refs and commits, which is held until the end of the session.
     pub(super) set_bytes: u64,
     /// The indexes of the refs that the peer lacks.
-    pub(super) lacked: Vec<usize>,
+    pub(super) lacked_by_peer: Vec<usize>,
     /// The marks of the peer's differing refs that are complete here.
     pub(super) complete: Vec<bool>,
     pub(super) wanted: Vec<bool>,
     /// The peer's cut of this side's refs.
-    pub(super) peer_cut: Option<Cut>,
-    pub(super) peer_want: Option<Want>,
+    pub(super) peer_cut: Option<CompleteTips>,
+    pub(super) peer_want: Option<WantMessage>,
     /// Whether this side sent the last message about refs.
     pub(super) closed_refs: bool,
-    pub(super) sending: Sending,
+    pub(super) sending: SendState,
     pub(super) receiving: Receiving,
     pub(super) has_sent_done: bool,
     pub(super) has_done: bool,
@@ -74,32 +76,32 @@ fn is_result(kind: FrameType) -> bool {
     matches!(kind, FrameType::Publish | FrameType::Done)
 }
 
-impl<R: Repository> Conversation<R> {
+impl<R: SyncRepository> SessionCore<R> {
     pub(super) fn respond(respond: Option<(Options, Admit<R>)>) -> Self {
         let (options, admit) = match respond {
             Some((options, admit)) => (options, Some(admit)),
             None => (Options::default(), None),
         };
-        Conversation {
+        SessionCore {
             options,
             admit,
             admission: None,
             is_initiator: false,
             peer: None,
             was_accepted: false,
-            stage: Stage::Greeting,
+            stage: SessionPhase::Greeting,
             key: None,
             waiting: VecDeque::new(),
             credits: Vec::new(),
             own: Vec::new(),
             set_bytes: 0,
-            lacked: Vec::new(),
+            lacked_by_peer: Vec::new(),
             complete: Vec::new(),
             wanted: Vec::new(),
             peer_cut: None,
             peer_want: None,
             closed_refs: false,
-            sending: Sending::default(),
+            sending: SendState::default(),
             receiving: Receiving::default(),
             has_sent_done: false,
             has_done: false,
@@ -108,8 +110,8 @@ impl<R: Repository> Conversation<R> {
         }
     }
 
-    pub(super) fn initiate(options: Options, admission: Admission<R>) -> Result<Self, Error> {
-        let mut talk = Conversation::respond(None);
+    pub(super) fn initiate(options: Options, admission: PeerPermissions<R>) -> Result<Self, Error> {
+        let mut talk = SessionCore::respond(None);
         talk.options = options;
         talk.is_initiator = true;
         talk.admission = Some(admission);
@@ -124,17 +126,17 @@ impl<R: Repository> Conversation<R> {
     /// Drops the repository and the data about it. The results stay in the report.
     pub(super) fn release(&mut self) {
         (self.admit, self.admission) = (None, None);
-        (self.stage, self.key) = (Stage::Greeting, None);
+        (self.stage, self.key) = (SessionPhase::Greeting, None);
         self.waiting.clear();
         self.own = Vec::new();
-        self.sending = Sending::default();
+        self.sending = SendState::default();
     }
 
     /// Reports the memory that the session holds for the peer's refs and the compared sets to the
     /// repository.
     pub(super) fn hold(&mut self) -> Result<(), Error> {
         let learned = match &self.stage {
-            Stage::Refs(reconciler) => reconciler.learned_bytes(),
+            SessionPhase::Refs(reconciler) => reconciler.learned_bytes(),
             _ => 0,
         };
         let bytes = self.set_bytes + learned as u64;
@@ -200,7 +202,7 @@ impl<R: Repository> Conversation<R> {
         }
         self.put_waiting(writer)?;
         // Publish frames wait for separate credit, and no other frame of this side waits for them.
-        if matches!(self.stage, Stage::Transfer)
+        if matches!(self.stage, SessionPhase::Transfer)
             && self.waiting.iter().all(|(kind, _)| is_result(*kind))
             && let Some(admission) = &mut self.admission
         {
@@ -229,7 +231,7 @@ impl<R: Repository> Conversation<R> {
     /// Processes one frame. For a greeting, returns the window of the peer beyond one full frame.
     pub(super) fn frame(&mut self, kind: FrameType, body: &[u8]) -> Result<Option<u64>, Error> {
         if kind == FrameType::Error {
-            let refusal = Refusal::read(body)?;
+            let refusal = SessionRefusal::read(body)?;
             self.was_refused = true;
             let kind = ErrorKind::from_code(refusal.code);
             return Err(Error::new(kind, format!("the peer says: {}", refusal.text)));
@@ -250,14 +252,14 @@ impl<R: Repository> Conversation<R> {
             )));
         }
         match (kind, &mut self.stage) {
-            (FrameType::RefRange, Stage::Refs(_)) => self.ref_range(body)?,
-            (FrameType::Cut, Stage::Cut) if self.peer_cut.is_none() => {
-                self.peer_cut = Some(Cut::read(body)?);
+            (FrameType::RefRange, SessionPhase::Refs(_)) => self.ref_range(body)?,
+            (FrameType::Cut, SessionPhase::Cut) if self.peer_cut.is_none() => {
+                self.peer_cut = Some(CompleteTips::read(body)?);
             }
-            (FrameType::Want, Stage::Cut) if self.peer_cut.is_some() => self.want(body)?,
-            (FrameType::CommitRange, Stage::Commits(_)) => self.commit_range(body)?,
-            (FrameType::Done, Stage::Transfer) => self.done(Done::read(body)?)?,
-            (_, Stage::Transfer) => self.transfer(kind, body)?,
+            (FrameType::Want, SessionPhase::Cut) if self.peer_cut.is_some() => self.want(body)?,
+            (FrameType::CommitRange, SessionPhase::Commits(_)) => self.commit_range(body)?,
+            (FrameType::Done, SessionPhase::Transfer) => self.done(TransferDone::read(body)?)?,
+            (_, SessionPhase::Transfer) => self.transfer(kind, body)?,
             _ => return Err(malformed(format!("{kind:?} out of turn"))),
         }
         Ok(None)
@@ -277,26 +279,26 @@ impl<R: Repository> Conversation<R> {
             return Ok(());
         };
         let (repository, format) = (&mut admission.repository, admission.object_format);
-        let frame = Received { kind, body };
+        let frame = ReceivedFrame { kind, body };
         let outcome = (self.receiving).frame(frame, repository, format, &mut self.report)?;
         if let Some(ack) = outcome.ack {
             self.put(FrameType::SegmentAck, |out| ack.write(out));
         }
         if outcome.is_complete {
-            self.land()?;
+            self.publish()?;
         }
         Ok(())
     }
 
     /// Publishes the received history, and reports the results for the peer's refs.
-    pub(super) fn land(&mut self) -> Result<(), Error> {
+    pub(super) fn publish(&mut self) -> Result<(), Error> {
         let receives = self.directions().receives;
         if receives && !self.report.is_dry_run {
             let (offers, arrived) = self.offers();
             if let Some(admission) = &mut self.admission {
-                self.report.published = admission.repository.land(&offers, &arrived)?;
+                self.report.published = admission.repository.publish(&offers, &arrived)?;
             }
-            let terms = super::receive::Terms {
+            let terms = super::receive::ResultLimits {
                 limit_bytes: PUBLISH_BYTES,
                 with_reasons: self.peer_takes_reasons(),
             };
@@ -305,13 +307,15 @@ impl<R: Repository> Conversation<R> {
             }
         }
         let is_durable = !self.report.is_dry_run;
-        self.put(FrameType::Done, |out| Done { is_durable }.write(out));
+        self.put(FrameType::Done, |out| {
+            TransferDone { is_durable }.write(out)
+        });
         self.has_sent_done = true;
         Ok(())
     }
 
     /// Records that the peer has received everything that it wanted. The peer may still send.
-    fn done(&mut self, done: Done) -> Result<(), Error> {
+    fn done(&mut self, done: TransferDone) -> Result<(), Error> {
         if self.sending.is_under_way() || self.has_done {
             return Err(malformed("the end before all was received"));
         }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use pronto_hash::ObjectId;
 
 use super::VERSION;
-use super::conversation::{Conversation, Stage};
+use super::conversation::{SessionCore, SessionPhase};
 use crate::error::malformed;
 use crate::frame::{FrameType, HEADER_BYTES, MAX_FRAME_BYTES};
 use crate::message::{Accept, Hello, MAX_GLOBS, MAX_NAME_BYTES, ObjectFormat};
 use crate::reconcile::{self, Fingerprinter, Reconciler, SetBuilder};
-use crate::repository::{Matcher, Repository};
+use crate::repository::{RefMatcher, SyncRepository};
 use crate::{Error, ErrorKind};
 
 /// The capability bits of a greeting: dry run, unrelated histories allowed, and reasons of refused
@@ -31,7 +31,7 @@ pub(super) struct Directions {
     pub(super) receives: bool,
 }
 
-impl<R: Repository> Conversation<R> {
+impl<R: SyncRepository> SessionCore<R> {
     pub(super) fn greet(&mut self) -> Result<(), Error> {
         let Some(admission) = &mut self.admission else {
             return Ok(());
@@ -143,8 +143,8 @@ impl<R: Repository> Conversation<R> {
         let peer = self.peer.as_ref().map(|peer| peer.role);
         match (role, peer) {
             (Some(own), Some(peer)) => Directions {
-                sends: own.gives() && peer.takes(),
-                receives: own.takes() && peer.gives(),
+                sends: own.sends() && peer.receives(),
+                receives: own.receives() && peer.sends(),
             },
             _ => Directions::default(),
         }
@@ -162,8 +162,8 @@ impl<R: Repository> Conversation<R> {
             return Err(malformed("refs before the greeting"));
         };
         let wishes = [
-            Matcher::new(self.options.globs.clone()),
-            Matcher::new(peer.globs.clone()),
+            RefMatcher::new(self.options.globs.clone()),
+            RefMatcher::new(peer.globs.clone()),
         ];
         let limits = &admission.limits;
         let matches = |name: &[u8]| {
@@ -189,7 +189,7 @@ impl<R: Repository> Conversation<R> {
             let message = reconciler.start();
             self.waiting.push_back((FrameType::RefRange, message));
         }
-        self.stage = Stage::Refs(reconciler);
+        self.stage = SessionPhase::Refs(reconciler);
         Ok(())
     }
 }

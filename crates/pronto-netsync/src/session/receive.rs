@@ -6,9 +6,10 @@ use super::Report;
 use crate::error::malformed;
 use crate::frame::FrameType;
 use crate::message::{
-    ObjectFormat, Plan, Publish, PublishedRef, Segment, SegmentAck, SegmentEnd, Sent, Stored,
+    ObjectFormat, Publish, PublishedRef, SegmentAck, SegmentEnd, SegmentStart, Sent, StoreResult,
+    TransferPlan,
 };
-use crate::repository::{Offer, Repository};
+use crate::repository::{OfferedRef, SyncRepository};
 use crate::{Error, ErrorKind};
 
 /// The state of receiving.
@@ -19,7 +20,7 @@ pub(super) struct Receiving {
     /// The number of bytes that may still be received.
     pub(super) budget_bytes: u64,
     has_plan: bool,
-    current: Option<Incoming>,
+    current: Option<SegmentInReceipt>,
     segments: u64,
     was_all_sent: bool,
     /// The last ref of this side for which the peer has sent a result.
@@ -28,13 +29,13 @@ pub(super) struct Receiving {
 
 /// A received frame.
 #[derive(Clone, Copy)]
-pub(super) struct Received<'a> {
+pub(super) struct ReceivedFrame<'a> {
     pub(super) kind: FrameType,
     pub(super) body: &'a [u8],
 }
 
-struct Incoming {
-    segment: Segment,
+struct SegmentInReceipt {
+    segment: SegmentStart,
     bytes: u64,
 }
 
@@ -53,14 +54,14 @@ impl Receiving {
     }
 
     /// Processes a frame of the transfer. `format` is the format of its object ids.
-    pub(super) fn frame<R: Repository>(
+    pub(super) fn frame<R: SyncRepository>(
         &mut self,
-        frame: Received<'_>,
+        frame: ReceivedFrame<'_>,
         repository: &mut R,
         format: ObjectFormat,
         report: &mut Report,
     ) -> Result<Outcome, Error> {
-        let Received { kind, body } = frame;
+        let ReceivedFrame { kind, body } = frame;
         let out_of_turn = || malformed(format!("{kind:?} out of turn"));
         if self.is_over() || (self.has_plan == (kind == FrameType::Plan)) {
             return Err(out_of_turn());
@@ -68,14 +69,14 @@ impl Receiving {
         let mut outcome = Outcome::default();
         match (kind, &mut self.current) {
             (FrameType::Plan, None) => {
-                report.incoming_plan = Some(Plan::read(body)?);
+                report.incoming_plan = Some(TransferPlan::read(body)?);
                 self.has_plan = true;
             }
             (FrameType::Segment, None) if !report.is_dry_run => {
-                let segment = Segment::read(body)?;
+                let segment = SegmentStart::read(body)?;
                 self.check(&segment)?;
                 repository.begin_segment(segment.kind, segment.objects, segment.bytes)?;
-                self.current = Some(Incoming { segment, bytes: 0 });
+                self.current = Some(SegmentInReceipt { segment, bytes: 0 });
             }
             (FrameType::Data, Some(incoming)) => {
                 incoming.bytes += body.len() as u64;
@@ -122,7 +123,7 @@ impl Receiving {
     }
 
     /// Checks whether a segment may start now. No memory is reserved for its declared sizes.
-    fn check(&mut self, segment: &Segment) -> Result<(), Error> {
+    fn check(&mut self, segment: &SegmentStart) -> Result<(), Error> {
         if segment.id != self.segments || segment.objects == 0 || segment.bytes == 0 {
             return Err(malformed(format!(
                 "segment {} of {} objects and {} bytes where segment {} was expected",
@@ -139,7 +140,7 @@ impl Receiving {
     pub(super) fn published(
         &mut self,
         body: &[u8],
-        own: &[Offer],
+        own: &[OfferedRef],
         report: &mut Report,
     ) -> Result<u64, Error> {
         let mut bytes = 0;
@@ -164,7 +165,7 @@ impl Receiving {
 
 /// The format of the results of ref updates.
 #[derive(Clone, Copy)]
-pub(super) struct Terms {
+pub(super) struct ResultLimits {
     /// The approximate largest size in bytes of a frame body.
     pub(super) limit_bytes: usize,
     /// Whether the peer accepts the reasons of refusals.
@@ -172,12 +173,12 @@ pub(super) struct Terms {
 }
 
 /// Returns the results of ref updates as bodies of frames.
-pub(super) fn bodies(refs: &[PublishedRef], terms: Terms) -> Vec<Vec<u8>> {
+pub(super) fn bodies(refs: &[PublishedRef], terms: ResultLimits) -> Vec<Vec<u8>> {
     let (mut bodies, mut publish, mut bytes) = (Vec::new(), Publish::default(), 0);
     for (at, published) in refs.iter().enumerate() {
         bytes += published.name.len() + published.stored_as.len() + 8;
         let mut published = published.clone();
-        if published.stored == Stored::Refused && !terms.with_reasons {
+        if published.stored == StoreResult::Refused && !terms.with_reasons {
             published.stored_as.clear();
         }
         publish.refs.push(published);

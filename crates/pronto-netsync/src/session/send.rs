@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::Report;
 use crate::error::malformed;
 use crate::frame::{Channel, FrameType, FrameWriter};
-use crate::message::{Segment, SegmentAck, SegmentEnd, Sent};
-use crate::repository::{Content, OutgoingSegment, Repository};
+use crate::message::{SegmentAck, SegmentEnd, SegmentStart, Sent};
+use crate::repository::{OutgoingSegment, SegmentContent, SyncRepository};
 use crate::{Error, ErrorKind};
 
 /// The largest number of unacknowledged segments.
@@ -18,23 +18,23 @@ const LEAST_PIECE: usize = 32 * 1024;
 
 /// The state of sending.
 #[derive(Default)]
-pub(super) struct Sending {
+pub(super) struct SendState {
     is_active: bool,
     is_dry_run: bool,
     budget_bytes: u64,
-    current: Option<Outgoing>,
+    current: Option<SegmentInTransfer>,
     started: u64,
     confirmed: u64,
     was_all_sent: bool,
 }
 
-struct Outgoing {
+struct SegmentInTransfer {
     segment: OutgoingSegment,
     was_announced: bool,
     sent_bytes: u64,
 }
 
-impl Sending {
+impl SendState {
     pub(super) fn begin(&mut self, budget_bytes: u64, is_dry_run: bool) {
         self.is_active = true;
         self.is_dry_run = is_dry_run;
@@ -49,7 +49,7 @@ impl Sending {
     /// Queues frames as far as there is room and credit.
     pub(super) fn run(
         &mut self,
-        repository: &mut impl Repository,
+        repository: &mut impl SyncRepository,
         writer: &mut FrameWriter,
         report: &mut Report,
     ) -> Result<(), Error> {
@@ -67,7 +67,7 @@ impl Sending {
     /// Starts the next segment. Returns `false` if no segment is available yet, or all were sent.
     fn next(
         &mut self,
-        repository: &mut impl Repository,
+        repository: &mut impl SyncRepository,
         writer: &mut FrameWriter,
     ) -> Result<bool, Error> {
         if self.started - self.confirmed >= MAX_UNCONFIRMED
@@ -95,7 +95,7 @@ impl Sending {
                 "more is to be sent than the peer takes at once",
             )
         })?;
-        self.current = Some(Outgoing {
+        self.current = Some(SegmentInTransfer {
             segment,
             was_announced: false,
             sent_bytes: 0,
@@ -111,7 +111,7 @@ impl Sending {
         let segment = &mut outgoing.segment;
         let mut body = Vec::new();
         if !outgoing.was_announced {
-            let message = Segment {
+            let message = SegmentStart {
                 id: self.started,
                 kind: segment.kind,
                 objects: segment.objects,
@@ -143,12 +143,12 @@ impl Sending {
             return Ok(false);
         }
         let queued = match &mut segment.content {
-            Content::Memory(bytes) => {
+            SegmentContent::Memory(bytes) => {
                 let start = outgoing.sent_bytes as usize;
                 let range = start..start + count;
                 writer.send_shared(FrameType::Data, Arc::clone(bytes), range)?
             }
-            Content::Stream(stream) => {
+            SegmentContent::Stream(stream) => {
                 let mut piece = vec![0; count];
                 stream.read_exact(&mut piece).map_err(|error| {
                     Error::new(ErrorKind::Repository, "cannot read a segment").because(error)

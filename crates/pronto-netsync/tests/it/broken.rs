@@ -1,7 +1,7 @@
 //! Tests of broken frames and ranges, and their error messages.
 
 use pronto_netsync::Error;
-use pronto_netsync::frame::{FrameReader, Header};
+use pronto_netsync::frame::{FrameHeader, FrameReader};
 use pronto_netsync::reconcile::{Fingerprinter, Options, Reconciler, SetBuilder};
 use pronto_netsync::varint::Cursor;
 
@@ -55,7 +55,7 @@ fn broken_frames() {
         assert_eq!(message(&error), expected);
         // If it is cut anywhere before the fault, it is only incomplete.
         assert!(
-            Header::parse(&bytes[..3])
+            FrameHeader::parse(&bytes[..3])
                 .expect("too short to be wrong")
                 .is_none()
         );

@@ -149,15 +149,15 @@ fn frames_of_unknown_types_are_passed_over_to_a_limit() {
     // On the control channel, which needs no credit.
     let mut frame = vec![0x02, 0x80, 0, 0, 0x80, 0];
     frame.resize(6 + 0x8000, 7);
-    let mut passed_over = 0;
+    let mut skipped = 0;
     let error = loop {
         assert_eq!(reader.accept(&frame), frame.len());
         match reader.peek() {
-            Ok(None) => passed_over += frame.len(),
+            Ok(None) => skipped += frame.len(),
             Ok(Some(frame)) => panic!("{:?}", frame.kind),
             Err(error) => break error,
         }
     };
     assert_eq!(*error.kind(), ErrorKind::Exceeded);
-    assert!((900_000..=1 << 20).contains(&passed_over), "{passed_over}");
+    assert!((900_000..=1 << 20).contains(&skipped), "{skipped}");
 }

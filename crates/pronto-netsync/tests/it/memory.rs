@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use pronto_hash::{Kind, ObjectId, digest};
-use pronto_netsync::message::{Plan, PublishedRef, Resume, SegmentKind, Stored};
-use pronto_netsync::repository::{Content, Offer, OutgoingSegment, Progress, Repository, Request};
+use pronto_netsync::message::{PublishedRef, Resume, SegmentKind, StoreResult, TransferPlan};
+use pronto_netsync::repository::{
+    OfferedRef, OutgoingSegment, Request, SegmentContent, SyncRepository, TransferProgress,
+};
 use pronto_netsync::{Error, ErrorKind};
 
 /// A commit with its date, its parents, and some bytes in place of its objects.
@@ -166,16 +168,16 @@ impl Memory {
     }
 }
 
-impl Repository for Memory {
+impl SyncRepository for Memory {
     fn refs(
         &mut self,
         matches: &dyn Fn(&[u8]) -> bool,
-        each: &mut dyn FnMut(&Offer),
+        each: &mut dyn FnMut(&OfferedRef),
     ) -> Result<(), Error> {
         self.listed += 1;
         for (name, id) in &self.refs {
             if matches(name.as_bytes()) {
-                each(&Offer {
+                each(&OfferedRef {
                     name: name.as_bytes().to_vec(),
                     id: *id,
                     peeled: None,
@@ -185,7 +187,7 @@ impl Repository for Memory {
         Ok(())
     }
 
-    fn complete(&mut self, offers: &[Offer]) -> Result<Vec<bool>, Error> {
+    fn complete(&mut self, offers: &[OfferedRef]) -> Result<Vec<bool>, Error> {
         let known = self.known();
         Ok(offers
             .iter()
@@ -207,12 +209,16 @@ impl Repository for Memory {
         Ok(())
     }
 
-    fn prepare(&mut self, _offers: &[Offer], eligible: &[bool]) -> Result<Progress, Error> {
+    fn prepare(
+        &mut self,
+        _offers: &[OfferedRef],
+        eligible: &[bool],
+    ) -> Result<TransferProgress, Error> {
         let heads = self
             .quarantine
             .keys()
             .filter(|id| !(self.quarantine.values()).any(|commit| commit.parents.contains(id)));
-        Ok(Progress {
+        Ok(TransferProgress {
             wanted: eligible.to_vec(),
             held: heads.copied().collect(),
             resume: self.resume,
@@ -255,7 +261,11 @@ impl Repository for Memory {
         Ok(())
     }
 
-    fn land(&mut self, offers: &[Offer], arrived: &[bool]) -> Result<Vec<PublishedRef>, Error> {
+    fn publish(
+        &mut self,
+        offers: &[OfferedRef],
+        arrived: &[bool],
+    ) -> Result<Vec<PublishedRef>, Error> {
         let here =
             |id: &ObjectId| self.commits.contains_key(id) || self.quarantine.contains_key(id);
         let mut both = offers.iter().zip(arrived);
@@ -276,10 +286,10 @@ impl Repository for Memory {
                     .contains(&before)
             });
             let stored = match (arrived, before) {
-                (false, _) => Stored::Refused,
-                (true, None) => Stored::New,
-                (true, Some(_)) if is_forward => Stored::FastForward,
-                (true, Some(_)) => Stored::Divergent,
+                (false, _) => StoreResult::Refused,
+                (true, None) => StoreResult::New,
+                (true, Some(_)) if is_forward => StoreResult::FastForward,
+                (true, Some(_)) => StoreResult::Divergent,
             };
             if *arrived {
                 self.tracking.insert(name.clone(), offer.id);
@@ -298,7 +308,7 @@ impl Repository for Memory {
         Ok(published)
     }
 
-    fn plan(&mut self, request: Request) -> Result<Plan, Error> {
+    fn plan(&mut self, request: Request) -> Result<TransferPlan, Error> {
         let common = self.closure(&request.common, &BTreeSet::new());
         let mut ids = self.closure(&request.tips, &common);
         if let Some(lacking) = &request.lacking {
@@ -319,7 +329,7 @@ impl Repository for Memory {
             }
         }
         self.outgoing = all;
-        Ok(Plan {
+        Ok(TransferPlan {
             commits: self.outgoing.len() as u64 - self.sent,
             objects: 0,
             bytes: 0,
@@ -345,8 +355,8 @@ impl Repository for Memory {
                 mark: Memory::mark(&self.outgoing[..self.sent as usize]),
             },
             content: match self.streams {
-                true => Content::Stream(Box::new(std::io::Cursor::new(bytes))),
-                false => Content::Memory(Arc::new(bytes)),
+                true => SegmentContent::Stream(Box::new(std::io::Cursor::new(bytes))),
+                false => SegmentContent::Memory(Arc::new(bytes)),
             },
         }))
     }

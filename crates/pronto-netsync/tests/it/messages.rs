@@ -5,8 +5,9 @@ use std::fmt::Debug;
 use pronto_netsync::Error;
 use pronto_netsync::frame::Channel;
 use pronto_netsync::message::{
-    Accept, Credit, Cut, Done, Globs, Hello, ObjectFormat, Plan, Publish, PublishedRef, Refusal,
-    Resume, Role, Segment, SegmentAck, SegmentEnd, SegmentKind, Sent, Stored, Want,
+    Accept, CompleteTips, Credit, Globs, Hello, ObjectFormat, Publish, PublishedRef, Resume,
+    SegmentAck, SegmentEnd, SegmentKind, SegmentStart, Sent, SessionRefusal, StoreResult,
+    TransferDone, TransferPlan, TransferRole, WantMessage,
 };
 
 fn hello() -> Hello {
@@ -14,7 +15,7 @@ fn hello() -> Hello {
         identity: b"one of many".to_vec(),
         versions: vec![1, 2, 300],
         object_format: ObjectFormat::Sha256,
-        role: Role::Both,
+        role: TransferRole::Both,
         capabilities: 5,
         repository: b"a/b.git".to_vec(),
         globs: globs(),
@@ -51,11 +52,11 @@ fn greetings_come_back() {
     check(&hello(), Hello::write, Hello::read);
     let accept = Accept { version: 1 };
     check(&accept, Accept::write, Accept::read);
-    let refusal = Refusal {
+    let refusal = SessionRefusal {
         code: 3,
         text: "no such repository".to_owned(),
     };
-    check(&refusal, Refusal::write, Refusal::read);
+    check(&refusal, SessionRefusal::write, SessionRefusal::read);
     let credit = Credit {
         channel: Channel::Refs,
         bytes: 1 << 40,
@@ -74,7 +75,7 @@ fn transfers_come_back() {
                 mark: [4; 32],
             }),
         ] {
-            let want = Want {
+            let want = WantMessage {
                 tips: vec![true, false, true],
                 held: [vec![1; id_bytes], vec![2; id_bytes]].concat(),
                 budget_bytes: 1 << 33,
@@ -83,7 +84,7 @@ fn transfers_come_back() {
             check(
                 &want,
                 |want, out| want.write(format, out),
-                |body| Want::read(format, body),
+                |body| WantMessage::read(format, body),
             );
         }
         let end = SegmentEnd {
@@ -100,28 +101,32 @@ fn transfers_come_back() {
     }
     for count in [0, 1, 7, 8, 9, 64] {
         let marks: Vec<bool> = (0..count).map(|at| at % 3 == 0).collect();
-        let cut = Cut { tips: marks };
-        check(&cut, Cut::write, Cut::read);
+        let cut = CompleteTips { tips: marks };
+        check(&cut, CompleteTips::write, CompleteTips::read);
     }
     for kind in [SegmentKind::Pack, SegmentKind::LargeBlob] {
-        let segment = Segment {
+        let segment = SegmentStart {
             id: 1,
             kind,
             objects: 1000,
             bytes: 16 << 20,
         };
-        check(&segment, Segment::write, Segment::read);
+        check(&segment, SegmentStart::write, SegmentStart::read);
     }
-    let plan = Plan {
+    let plan = TransferPlan {
         commits: 3,
         objects: 300,
         bytes: 1 << 40,
     };
-    check(&plan, Plan::write, Plan::read);
+    check(&plan, TransferPlan::write, TransferPlan::read);
     check(&Sent { segments: 9 }, Sent::write, Sent::read);
     check(&SegmentAck { id: 5 }, SegmentAck::write, SegmentAck::read);
     for is_durable in [false, true] {
-        check(&Done { is_durable }, Done::write, Done::read);
+        check(
+            &TransferDone { is_durable },
+            TransferDone::write,
+            TransferDone::read,
+        );
     }
     let published = |name: &[u8], stored, stored_as: &[u8]| PublishedRef {
         name: name.to_vec(),
@@ -130,11 +135,11 @@ fn transfers_come_back() {
     };
     let publish = Publish {
         refs: vec![
-            published(b"refs/heads/a", Stored::New, b"refs/remotes/p/a"),
-            published(b"refs/heads/b", Stored::FastForward, b"refs/x"),
-            published(b"refs/heads/c", Stored::Divergent, b"refs/x"),
-            published(b"refs/heads/d", Stored::Refused, b""),
-            published(b"refs/heads/e", Stored::Refused, b"a rule forbids it"),
+            published(b"refs/heads/a", StoreResult::New, b"refs/remotes/p/a"),
+            published(b"refs/heads/b", StoreResult::FastForward, b"refs/x"),
+            published(b"refs/heads/c", StoreResult::Divergent, b"refs/x"),
+            published(b"refs/heads/d", StoreResult::Refused, b""),
+            published(b"refs/heads/e", StoreResult::Refused, b"a rule forbids it"),
         ],
     };
     check(&publish, Publish::write, Publish::read);
@@ -142,8 +147,8 @@ fn transfers_come_back() {
 
 #[test]
 fn broken_bodies_are_told_apart() {
-    let told = |result: Result<(), Error>| result.expect_err("it is broken").to_string();
-    let hello = |body: &[u8]| told(Hello::read(body).map(drop));
+    let reported = |result: Result<(), Error>| result.expect_err("it is broken").to_string();
+    let hello = |body: &[u8]| reported(Hello::read(body).map(drop));
     assert_eq!(hello(b"\0"), "versions that are not in order at offset 0");
     assert_eq!(
         hello(b"\x02\x02\x01"),
@@ -164,15 +169,15 @@ fn broken_bodies_are_told_apart() {
         "65 where at most 64 is allowed at offset 6"
     );
     assert_eq!(
-        told(Credit::read(b"\0\x01").map(drop)),
+        reported(Credit::read(b"\0\x01").map(drop)),
         "channel 0 is not known at offset 0"
     );
     assert_eq!(
-        told(Cut::read(b"\x01\x02\0").map(drop)),
+        reported(CompleteTips::read(b"\x01\x02\0").map(drop)),
         "marks behind the last at offset 1"
     );
     let held = [&b"\0\x02"[..], &[2; 20], &[1; 20], b"\0\0"].concat();
-    let want = |body: &[u8]| told(Want::read(ObjectFormat::Sha1, body).map(drop));
+    let want = |body: &[u8]| reported(WantMessage::read(ObjectFormat::Sha1, body).map(drop));
     assert_eq!(want(&held), "commits that are not in order at offset 2");
     assert_eq!(
         want(b"\0\x41"),
@@ -184,11 +189,11 @@ fn broken_bodies_are_told_apart() {
     );
     assert_eq!(want(b"\0\0\0\x02"), "mark 2 is not known at offset 3");
     assert_eq!(
-        told(Segment::read(b"\0\x03").map(drop)),
+        reported(SegmentStart::read(b"\0\x03").map(drop)),
         "kind of segment 3 is not known at offset 1"
     );
     assert_eq!(
-        told(Publish::read(b"\x01\0\x05").map(drop)),
+        reported(Publish::read(b"\x01\0\x05").map(drop)),
         "fate of a ref 5 is not known at offset 2"
     );
     for body in [
@@ -199,16 +204,16 @@ fn broken_bodies_are_told_apart() {
         b"\x01\x06refs/a\x01\x06refs/\n",
     ] {
         assert_eq!(
-            told(Publish::read(body).map(drop)),
+            reported(Publish::read(body).map(drop)),
             "a fate of what is no ref at offset 1"
         );
     }
     assert_eq!(
-        told(Publish::read(b"\x02\x06refs/a\x04\0\x06refs/a\x04\0").map(drop)),
+        reported(Publish::read(b"\x02\x06refs/a\x04\0\x06refs/a\x04\0").map(drop)),
         "refs that are not in order at offset 10"
     );
     assert_eq!(
-        told(Done::read(b"\x01\0").map(drop)),
+        reported(TransferDone::read(b"\x01\0").map(drop)),
         "1 bytes too many at offset 1"
     );
 }
@@ -222,18 +227,24 @@ fn versions_and_roles_are_agreed_on() {
     };
     assert_eq!(ours.common_version(&with(&[2, 300, 301])), Some(300));
     assert_eq!(ours.common_version(&with(&[3])), None);
-    assert!(Role::Source.fits(Role::Sink) && Role::Both.fits(Role::Both));
-    assert!(!Role::Source.fits(Role::Source) && !Role::Sink.fits(Role::Sink));
+    assert!(
+        TransferRole::Source.fits(TransferRole::Sink)
+            && TransferRole::Both.fits(TransferRole::Both)
+    );
+    assert!(
+        !TransferRole::Source.fits(TransferRole::Source)
+            && !TransferRole::Sink.fits(TransferRole::Sink)
+    );
 }
 
 #[test]
 fn texts_of_a_peer_do_not_steer_the_terminal() {
     let mut body = Vec::new();
-    Refusal {
+    SessionRefusal {
         code: 1,
         text: "\u{1b}[2Jü".to_owned() + &"ä".repeat(1000),
     }
     .write(&mut body);
-    let read = Refusal::read(&body).expect("it was cut to fit");
+    let read = SessionRefusal::read(&body).expect("it was cut to fit");
     assert!(read.text.starts_with("?[2Jüä") && read.text.len() <= 1024);
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use negentropy::{Id, Negentropy, NegentropyStorageVector};
-use pronto_netsync::reconcile::{Fingerprinter, Options, Reconciler, Set, SetBuilder};
+use pronto_netsync::reconcile::{Fingerprinter, Options, Reconciler, SetBuilder, SortedSet};
 
 use test_support::Random;
 
@@ -67,7 +67,7 @@ fn pair(count: u64, different: u64, clustered: bool, seed: u64) -> (Vec<Item>, V
     (ours, theirs)
 }
 
-fn set(items: &[Item], key: &Fingerprinter) -> Set {
+fn set(items: &[Item], key: &Fingerprinter) -> SortedSet {
     let mut builder = SetBuilder::default();
     for (date, id) in items {
         builder.push(&[&date.to_be_bytes()[..], id].concat(), b"");
@@ -112,8 +112,8 @@ fn ours_alone(ours: &[Item], theirs: &[Item], limit: usize) -> (Found, Cost) {
     }
     assert!(here.is_done() && there.is_done());
     let places =
-        |set: &Set, places: &[usize]| places.iter().map(|&at| item_of(set.key(at))).collect();
-    let learned = |side: &mut Reconciler<&Set>| {
+        |set: &SortedSet, places: &[usize]| places.iter().map(|&at| item_of(set.key(at))).collect();
+    let learned = |side: &mut Reconciler<&SortedSet>| {
         side.learned()
             .iter()
             .map(|entry| item_of(&entry.key))

@@ -1,20 +1,20 @@
 //! Tests of complete sessions between repositories in memory: their messages, the number of
 //! messages, and their cost.
 
-use pronto_netsync::message::{Globs, ObjectFormat, Role, Stored};
-use pronto_netsync::repository::Matcher;
-use pronto_netsync::session::{Admission, Options, Session};
+use pronto_netsync::message::{Globs, ObjectFormat, StoreResult, TransferRole};
+use pronto_netsync::repository::RefMatcher;
+use pronto_netsync::session::{Options, PeerPermissions, SyncSession};
 use pronto_netsync::{Error, ErrorKind};
 
 use crate::memory::Memory;
 use test_support::Random;
 
-fn admission(repository: &Memory, role: Role) -> Admission<Memory> {
-    Admission {
+fn admission(repository: &Memory, role: TransferRole) -> PeerPermissions<Memory> {
+    PeerPermissions {
         repository: repository.clone(),
         object_format: ObjectFormat::Sha1,
         role,
-        limits: Matcher::default(),
+        limits: RefMatcher::default(),
     }
 }
 
@@ -24,17 +24,18 @@ fn options(nonce: u8) -> Options {
     options
 }
 
-fn pair(one: &Memory, other: &Memory) -> (Session<Memory>, Session<Memory>) {
+fn pair(one: &Memory, other: &Memory) -> (SyncSession<Memory>, SyncSession<Memory>) {
     pair_with((one, options(1)), (other, options(2)))
 }
 
 fn pair_with(
     one: (&Memory, Options),
     other: (&Memory, Options),
-) -> (Session<Memory>, Session<Memory>) {
-    let here = Session::initiate(one.1, admission(one.0, Role::Both)).expect("short names");
-    let admitted = admission(other.0, Role::Both);
-    let there = Session::respond(other.1, Box::new(move |_| Ok(admitted)));
+) -> (SyncSession<Memory>, SyncSession<Memory>) {
+    let here =
+        SyncSession::initiate(one.1, admission(one.0, TransferRole::Both)).expect("short names");
+    let admitted = admission(other.0, TransferRole::Both);
+    let there = SyncSession::respond(other.1, Box::new(move |_| Ok(admitted)));
     (here, there)
 }
 
@@ -49,8 +50,8 @@ struct Traffic {
 
 /// Transfers bytes between both sides, `step` bytes at a time, until neither sends anything.
 fn hand_over(
-    from: &mut Session<Memory>,
-    to: &mut Session<Memory>,
+    from: &mut SyncSession<Memory>,
+    to: &mut SyncSession<Memory>,
     step: usize,
     wire: &mut Vec<u8>,
 ) -> Result<usize, Error> {
@@ -80,8 +81,8 @@ fn hand_over(
 }
 
 fn run(
-    here: &mut Session<Memory>,
-    there: &mut Session<Memory>,
+    here: &mut SyncSession<Memory>,
+    there: &mut SyncSession<Memory>,
     step: usize,
 ) -> Result<Traffic, Error> {
     let mut traffic = Traffic::default();
@@ -96,7 +97,7 @@ fn run(
     }
 }
 
-fn after(session: &mut Session<Memory>) -> Memory {
+fn after(session: &mut SyncSession<Memory>) -> Memory {
     session.repository().expect("it was let in").clone()
 }
 
@@ -289,7 +290,7 @@ fn cut_after(one: &mut Memory, other: &mut Memory, limit: usize) -> bool {
     is_over
 }
 
-fn after_or(session: &mut Session<Memory>, before: &Memory) -> Memory {
+fn after_or(session: &mut SyncSession<Memory>, before: &Memory) -> Memory {
     session
         .repository()
         .map_or_else(|| before.clone(), |memory| memory.clone())
@@ -338,13 +339,14 @@ fn roles_and_globs_are_enforced() {
     let secret = other.commit("refs/heads/secret", 12, b"not to be told");
     other.commit("refs/heads/topic", 13, b"topic");
     // Pull only.
-    let mut here = Session::initiate(options(1), admission(&one, Role::Sink)).expect("short");
-    let mut admitted = admission(&other, Role::Source);
-    admitted.limits = Matcher::new(Globs {
+    let mut here =
+        SyncSession::initiate(options(1), admission(&one, TransferRole::Sink)).expect("short");
+    let mut admitted = admission(&other, TransferRole::Source);
+    admitted.limits = RefMatcher::new(Globs {
         include: Vec::new(),
         exclude: vec![b"refs/heads/secret*".to_vec()],
     });
-    let mut there = Session::respond(options(2), Box::new(move |_| Ok(admitted)));
+    let mut there = SyncSession::respond(options(2), Box::new(move |_| Ok(admitted)));
     let traffic = run(&mut here, &mut there, 1000).expect("no errors");
     let (left, right) = (after(&mut here), after(&mut there));
     assert_eq!(left.tracking.len(), 2);
@@ -355,9 +357,10 @@ fn roles_and_globs_are_enforced() {
         }
     }
     // A peer that only sends receives nothing.
-    let mut here = Session::initiate(options(1), admission(&one, Role::Source)).expect("short");
-    let admitted = admission(&other, Role::Source);
-    let mut there = Session::respond(options(2), Box::new(move |_| Ok(admitted)));
+    let mut here =
+        SyncSession::initiate(options(1), admission(&one, TransferRole::Source)).expect("short");
+    let admitted = admission(&other, TransferRole::Source);
+    let mut there = SyncSession::respond(options(2), Box::new(move |_| Ok(admitted)));
     let error = run(&mut here, &mut there, 1000).err().expect("refused");
     assert_eq!(*error.kind(), ErrorKind::Denied);
     // Only refs that match the globs of both sides take part.
@@ -406,11 +409,11 @@ fn what_is_published_is_told() {
     one.commit("refs/heads/topic", 11, b"topic");
     let (mut here, mut there) = pair(&one, &other);
     run(&mut here, &mut there, 1000).expect("no errors");
-    let told = &here.report().published_there;
-    let fates: Vec<Stored> = told.iter().map(|each| each.stored).collect();
-    assert_eq!(fates, [Stored::FastForward, Stored::New]);
-    assert_eq!(told[1].stored_as, b"refs/remotes/peer/topic");
-    assert_eq!(told, &there.report().published);
+    let reported = &here.report().published_there;
+    let fates: Vec<StoreResult> = reported.iter().map(|each| each.stored).collect();
+    assert_eq!(fates, [StoreResult::FastForward, StoreResult::New]);
+    assert_eq!(reported[1].stored_as, b"refs/remotes/peer/topic");
+    assert_eq!(reported, &there.report().published);
 }
 
 #[test]
@@ -440,21 +443,23 @@ fn copies_stay_within_the_bound() {
 #[test]
 fn who_is_refused_learns_nothing() {
     let one = history(5);
-    let mut here = Session::initiate(options(1), admission(&one, Role::Both)).expect("short");
+    let mut here =
+        SyncSession::initiate(options(1), admission(&one, TransferRole::Both)).expect("short");
     let refuse = |_: &_| Err(Error::new(ErrorKind::Denied, "the key is not known"));
-    let mut there = Session::<Memory>::respond(options(2), Box::new(refuse));
+    let mut there = SyncSession::<Memory>::respond(options(2), Box::new(refuse));
     let mut traffic = Traffic::default();
     let refused = hand_over(&mut here, &mut there, 50, &mut traffic.forth).expect_err("refused");
     assert_eq!(*refused.kind(), ErrorKind::Denied);
-    let told = hand_over(&mut there, &mut here, 50, &mut traffic.back).expect_err("told");
-    assert_eq!(told.to_string(), "the peer says: the key is not known");
-    assert_eq!(*told.kind(), ErrorKind::Denied);
+    let reported = hand_over(&mut there, &mut here, 50, &mut traffic.back).expect_err("told");
+    assert_eq!(reported.to_string(), "the peer says: the key is not known");
+    assert_eq!(*reported.kind(), ErrorKind::Denied);
     assert_eq!(traffic.back.len(), 6 + 2 + "the key is not known".len());
     // Other object formats and versions are reported too.
-    let mut here = Session::initiate(options(1), admission(&one, Role::Both)).expect("short");
-    let mut admitted = admission(&one, Role::Both);
+    let mut here =
+        SyncSession::initiate(options(1), admission(&one, TransferRole::Both)).expect("short");
+    let mut admitted = admission(&one, TransferRole::Both);
     admitted.object_format = ObjectFormat::Sha256;
-    let mut there = Session::respond(options(2), Box::new(move |_| Ok(admitted)));
+    let mut there = SyncSession::respond(options(2), Box::new(move |_| Ok(admitted)));
     let error = run(&mut here, &mut there, 50).err().expect("refused");
     assert_eq!(
         error.to_string(),
@@ -483,8 +488,8 @@ fn a_peer_that_says_anything_does_no_harm() {
                 _ => wire.insert(at, random.number() as u8),
             }
         }
-        let admitted = admission(&other, Role::Both);
-        let mut side = Session::respond(options(2), Box::new(move |_| Ok(admitted)));
+        let admitted = admission(&other, TransferRole::Both);
+        let mut side = SyncSession::respond(options(2), Box::new(move |_| Ok(admitted)));
         let (mut rest, mut said) = (&wire[..], Vec::new());
         let result = loop {
             let taken = side.accept(rest);

@@ -1,7 +1,7 @@
 //! Parses informal dates, such as `yesterday`, `2.weeks.ago` or `last friday noon`, as Git's
 //! `approxidate` does.
 
-use super::calendar::{DAY, Fields};
+use super::calendar::{DAY, DateFields};
 use super::exact::signed_numbers;
 use super::words::{MONTHS, WEEKDAYS, common, find, number};
 
@@ -29,9 +29,9 @@ pub(super) struct Approximate {
 /// Parses a date relative to `now`. Unknown words are skipped. A text without known words means the
 /// present.
 pub(super) fn parse(text: &[u8], now: i64) -> Approximate {
-    let here = Fields::local(now);
+    let here = DateFields::local(now);
     let mut reader = Reader {
-        fields: Fields {
+        fields: DateFields {
             year: None,
             month: None,
             day: None,
@@ -68,9 +68,9 @@ pub(super) fn parse(text: &[u8], now: i64) -> Approximate {
 
 /// The state of the parser.
 struct Reader {
-    fields: Fields,
+    fields: DateFields,
     /// The parts of the present time.
-    here: Fields,
+    here: DateFields,
     now: i64,
     /// The last number if no word has used it yet, otherwise 0.
     number: i64,
@@ -127,12 +127,12 @@ impl Reader {
             self.half_of_day(0);
         } else if is("never") {
             self.number = 0;
-            self.fields = Fields::local(0);
+            self.fields = DateFields::local(0);
         } else if is("now") {
             self.number = 0;
             self.settle(0);
         } else if is("today") {
-            let time = |fields: &Fields| (fields.hour, fields.minute, fields.second);
+            let time = |fields: &DateFields| (fields.hour, fields.minute, fields.second);
             if time(&self.fields) == time(&self.here) {
                 self.at_hour(0);
             }
@@ -256,7 +256,7 @@ impl Reader {
             fields.year = here.year.map(|year| year - i64::from(is_later));
         }
         let moment = fields.moment().saturating_sub(back);
-        self.fields = Fields::local(moment);
+        self.fields = DateFields::local(moment);
         moment
     }
 }

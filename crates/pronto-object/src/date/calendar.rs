@@ -11,7 +11,7 @@ pub(super) const DAY: i64 = 24 * 60 * 60;
 
 /// The parts of a date. A part that is not yet known is `None`.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Fields {
+pub(super) struct DateFields {
     /// The year, less 1900.
     pub(super) year: Option<i64>,
     /// The month, counted from 0.
@@ -37,12 +37,12 @@ pub(super) struct Summer {
     offset: i64,
 }
 
-impl Fields {
+impl DateFields {
     /// Returns the parts of `moment`, in seconds since 1970-01-01 UTC, in UTC.
     pub(super) fn utc(moment: i64) -> Self {
         let (days, rest) = (moment.div_euclid(DAY), moment.rem_euclid(DAY));
         let date = Date::of(days);
-        Fields {
+        DateFields {
             year: Some(date.year - 1900),
             month: Some(date.month - 1),
             day: Some(date.day),
@@ -50,16 +50,16 @@ impl Fields {
             hour: Some(rest / 3600),
             minute: Some(rest / 60 % 60),
             second: Some(rest % 60),
-            ..Fields::default()
+            ..DateFields::default()
         }
     }
 
     /// Returns the parts of `moment` in the local time zone.
     pub(super) fn local(moment: i64) -> Self {
         let summer = summer_at(moment);
-        Fields {
+        DateFields {
             summer: Some(summer),
-            ..Fields::utc(moment.saturating_add(summer.offset))
+            ..DateFields::utc(moment.saturating_add(summer.offset))
         }
     }
 
@@ -197,9 +197,9 @@ mod tests {
             4_102_444_799,
             -86_400 * 400,
         ] {
-            assert_eq!(Fields::utc(moment).normalized(), moment);
+            assert_eq!(DateFields::utc(moment).normalized(), moment);
         }
-        let fields = Fields::utc(1_112_911_993);
+        let fields = DateFields::utc(1_112_911_993);
         let date = (fields.year, fields.month, fields.day, fields.weekday);
         assert_eq!(date, (Some(105), Some(3), Some(7), 4));
     }

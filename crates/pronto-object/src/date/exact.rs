@@ -1,6 +1,6 @@
 //! Parses dates that name one point in time, in all formats that Git's `parse_date` accepts.
 
-use super::calendar::{self, DAY, Fields};
+use super::calendar::{self, DAY, DateFields};
 use super::words::{self, MONTHS, WEEKDAYS, digit_at, number};
 use gix_date::Time;
 
@@ -19,7 +19,7 @@ pub(super) fn parse(text: &[u8], now: i64) -> Option<Time> {
         return Some(time);
     }
     let mut reader = Reader {
-        fields: Fields::default(),
+        fields: DateFields::default(),
         offset: None,
         is_utc: false,
         now,
@@ -58,7 +58,7 @@ fn header(text: &[u8]) -> Option<Time> {
 
 /// The state of the parser.
 struct Reader {
-    fields: Fields,
+    fields: DateFields,
     /// The offset from UTC in minutes, positive to the east.
     offset: Option<i64>,
     /// Whether the date is in seconds since the epoch.
@@ -104,7 +104,7 @@ impl Reader {
         let (value, length) = (first.value, first.length);
         // Git overflows for the largest number, to the second before 1970.
         if value >= SECONDS && self.fields.is_empty() && value < i64::MAX / DAY {
-            self.fields = Fields::utc(value);
+            self.fields = DateFields::utc(value);
             self.is_utc = true;
             return length;
         }
@@ -210,7 +210,7 @@ impl Reader {
         let offset = match self.offset {
             Some(minutes) => minutes,
             None => {
-                let fields = Fields {
+                let fields = DateFields {
                     summer: None,
                     ..self.fields
                 };
@@ -237,7 +237,7 @@ impl Reader {
 
 /// Parses two or three numbers with the same separator: `10:20:30`, `2005-04-07`, `4/7/2005`,
 /// `7.4.2005`. Returns the length in bytes, or `None` if the numbers are neither a time nor a date.
-pub(super) fn signed_numbers(rest: &[u8], fields: &mut Fields, now: i64) -> Option<usize> {
+pub(super) fn signed_numbers(rest: &[u8], fields: &mut DateFields, now: i64) -> Option<usize> {
     let first = number(rest);
     let sign = *rest.get(first.length)?;
     if !matches!(sign, b':' | b'.' | b'/' | b'-') || !digit_at(rest, first.length + 1) {
@@ -279,7 +279,7 @@ pub(super) fn signed_numbers(rest: &[u8], fields: &mut Fields, now: i64) -> Opti
 /// Sets year, month and day, in this order. With `now`, the year may be missing (-1), and the date
 /// must not be more than ten days in the future. Without `now`, month and day are set even if the
 /// year is invalid, as in Git.
-fn set_date(fields: &mut Fields, date: [i64; 3], now: Option<i64>) -> bool {
+fn set_date(fields: &mut DateFields, date: [i64; 3], now: Option<i64>) -> bool {
     let [year, month, day] = date;
     if !(1..13).contains(&month) || !(1..32).contains(&day) {
         return false;
@@ -289,7 +289,7 @@ fn set_date(fields: &mut Fields, date: [i64; 3], now: Option<i64>) -> bool {
     set.day = Some(day);
     let is_year = match year {
         -1 => {
-            set.year = now.map_or(set.year, |now| Fields::utc(now).year);
+            set.year = now.map_or(set.year, |now| DateFields::utc(now).year);
             now.is_some()
         }
         1970..2100 => {
@@ -320,7 +320,7 @@ fn set_date(fields: &mut Fields, date: [i64; 3], now: Option<i64>) -> bool {
 }
 
 /// Sets hour, minute and second, in this order. The second 60 is a leap second.
-fn set_time(fields: &mut Fields, time: [i64; 3]) -> bool {
+fn set_time(fields: &mut DateFields, time: [i64; 3]) -> bool {
     let [hour, minute, second] = time;
     let is_time = hour <= 24 && minute < 60 && second <= 60;
     if is_time {

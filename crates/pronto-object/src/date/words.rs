@@ -88,20 +88,20 @@ pub(super) fn common(text: &[u8], name: &str) -> usize {
 
 /// Returns the index of the name in `names` with which `text` starts, abbreviated to at least three
 /// letters.
-pub(super) fn find(text: &[u8], names: &[&str]) -> Option<Found> {
+pub(super) fn find(text: &[u8], names: &[&str]) -> Option<DateWord> {
     let mut lengths = names.iter().map(|name| common(text, name)).enumerate();
     let (index, length) = lengths.find(|(_, length)| *length >= 3)?;
-    Some(Found {
+    Some(DateWord {
         value: index as i64,
         length,
     })
 }
 
 /// Returns the offset in minutes of the time zone whose name is at the start of `text`.
-pub(super) fn zone(text: &[u8]) -> Option<Found> {
+pub(super) fn zone(text: &[u8]) -> Option<DateWord> {
     ZONES.iter().find_map(|(name, hours)| {
         let length = common(text, name);
-        let found = Found {
+        let found = DateWord {
             value: i64::from(*hours) * 60,
             length,
         };
@@ -110,7 +110,7 @@ pub(super) fn zone(text: &[u8]) -> Option<Found> {
 }
 
 /// A recognised word.
-pub(super) struct Found {
+pub(super) struct DateWord {
     /// The index or the value of the word.
     pub(super) value: i64,
     /// The length of the word in bytes.
@@ -119,14 +119,14 @@ pub(super) struct Found {
 
 /// Parses the number at the start of `text`, which saturates at the largest value. Without digits,
 /// the length is 0.
-pub(super) fn number(text: &[u8]) -> Found {
+pub(super) fn number(text: &[u8]) -> DateWord {
     let length = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let value = text[..length].iter().fold(0i64, |value, digit| {
         value
             .saturating_mul(10)
             .saturating_add(i64::from(digit - b'0'))
     });
-    Found { value, length }
+    DateWord { value, length }
 }
 
 /// Returns whether `text` has a digit at `at`.

@@ -13,7 +13,7 @@ use miniz_oxide::inflate::core::inflate_flags::{
 };
 use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
 
-use super::{Start, parse_start};
+use super::{LooseHeader, parse_start};
 
 /// The number of objects of a thread that this module inflates.
 pub(super) const MOST: usize = 8;
@@ -60,7 +60,7 @@ pub(super) fn inflate(deflated: &[u8], below: u64, out: &mut Vec<u8>) -> Option<
 
 /// Inflates the start of an object into `head`. Returns `None` if the data is malformed, even after
 /// the header.
-pub(super) fn start(deflated: &[u8], head: &mut [u8]) -> Option<Start> {
+pub(super) fn start(deflated: &[u8], head: &mut [u8]) -> Option<LooseHeader> {
     let mut decoder = Box::<DecompressorOxide>::default();
     let (status, _, len) = decompress(&mut decoder, deflated, head, 0, FLAGS);
     match status {

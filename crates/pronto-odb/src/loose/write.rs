@@ -53,7 +53,7 @@ pub(crate) fn write(
     let header = gix_object::encode::loose_header(kind, content.len() as u64);
     let path = super::path(objects, id);
     let directory = path.parent().unwrap_or(objects);
-    let mut temporary = Temporary::create(directory, objects, options)?;
+    let mut temporary = UnfinishedObject::create(directory, objects, options)?;
     let written = if content.len() <= SMALL_LEN {
         DEFLATER.with_borrow_mut(|deflater| {
             let deflated = deflater.deflate(options.loose_compression, &header, content);
@@ -90,7 +90,7 @@ pub(crate) fn write_stream(
     exists: &mut dyn FnMut(&oid) -> Result<bool, Error>,
 ) -> Result<ObjectId, Error> {
     let header = gix_object::encode::loose_header(kind, size_bytes);
-    let temporary = Temporary::create(objects, objects, options)?;
+    let temporary = UnfinishedObject::create(objects, objects, options)?;
     let at = temporary.path.clone();
     let mut deflater = Writer::new(Format::Zlib, level(options), temporary);
     let mut digester = Digester::new(options.kind);
@@ -175,15 +175,19 @@ fn wrong_size() -> Error {
 }
 
 /// An incomplete file. Dropping the value removes the file.
-struct Temporary {
+struct UnfinishedObject {
     file: File,
     path: PathBuf,
     guard: Guard,
 }
 
-impl Temporary {
+impl UnfinishedObject {
     /// Creates a file in `directory`. Creates a missing directory first, unless it is `objects`.
-    fn create(directory: &Path, objects: &Path, options: &Options) -> Result<Temporary, Error> {
+    fn create(
+        directory: &Path,
+        objects: &Path,
+        options: &Options,
+    ) -> Result<UnfinishedObject, Error> {
         let mut attempts = 0;
         loop {
             let path = directory.join(format!("tmp_obj_{}", random_name()));
@@ -195,7 +199,7 @@ impl Temporary {
             match file {
                 Ok(file) => {
                     let guard = Guard::new(&path);
-                    return Ok(Temporary { file, path, guard });
+                    return Ok(UnfinishedObject { file, path, guard });
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotFound && attempts == 0 => {
                     if directory != objects {
@@ -240,7 +244,7 @@ impl Temporary {
     }
 }
 
-impl Write for Temporary {
+impl Write for UnfinishedObject {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.file.write(bytes)
     }

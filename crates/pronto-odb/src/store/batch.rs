@@ -8,7 +8,7 @@ use pronto_hash::{ObjectId, oid};
 use super::Store;
 use crate::error::{Error, from_pack};
 use crate::loose;
-use crate::snapshot::Snapshot;
+use crate::snapshot::PackSnapshot;
 
 /// The number of ids below which loose objects are checked one by one.
 const FEW: usize = 64;
@@ -20,7 +20,7 @@ const FEW: usize = 64;
 #[derive(Debug)]
 pub struct Inventory {
     store: Store,
-    snapshot: Arc<Snapshot>,
+    snapshot: Arc<PackSnapshot>,
     loose: Vec<LooseListing>,
 }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use pronto_hash::{ObjectId, oid};
 use pronto_io::error::IoContext as _;
-use pronto_io::view::View;
-use pronto_pack::bitmap::{Bitmaps, Bits};
+use pronto_io::view::FileView;
+use pronto_pack::bitmap::{BitmapFile, Bits};
 use pronto_pack::idx::IndexPosition;
 use pronto_pack::midx::{MultiIndex, PackNumber};
 use pronto_pack::pack::{PackOffset, PackPosition};
@@ -21,12 +21,12 @@ use crate::snapshot::Multi;
 /// pseudo-pack order of a multi-pack-index.
 #[derive(Debug)]
 pub struct Bitmapped {
-    bitmaps: Bitmaps,
-    objects: Objects,
+    bitmaps: BitmapFile,
+    objects: BitmappedPacks,
 }
 
 #[derive(Debug)]
-enum Objects {
+enum BitmappedPacks {
     Pack(Arc<PackFile>),
     Multi(Several),
 }
@@ -42,7 +42,7 @@ struct Several {
 
 /// The objects of one pack, which have consecutive bits.
 #[derive(Clone, Debug)]
-pub(crate) struct Part {
+pub(crate) struct BitmapSection {
     pub(crate) pack: Arc<PackFile>,
     pub(crate) bits: Range<u32>,
 }
@@ -89,7 +89,7 @@ impl Store {
         }
         Ok(Some(Bitmapped {
             bitmaps,
-            objects: Objects::Multi(Several {
+            objects: BitmappedPacks::Multi(Several {
                 index: index.clone(),
                 packs: multi.packs.clone(),
                 bits,
@@ -111,15 +111,19 @@ impl Store {
         pack.entry_at(PackPosition(0))?;
         Ok(Some(Bitmapped {
             bitmaps,
-            objects: Objects::Pack(pack.clone()),
+            objects: BitmappedPacks::Pack(pack.clone()),
         }))
     }
 
-    fn open_bitmaps(&self, path: &std::path::Path, count: u32) -> Result<Option<Bitmaps>, Error> {
+    fn open_bitmaps(
+        &self,
+        path: &std::path::Path,
+        count: u32,
+    ) -> Result<Option<BitmapFile>, Error> {
         let options = self.options();
-        let opened = View::open(path, options.access)
+        let opened = FileView::open(path, options.access)
             .context(pronto_pack::ErrorKind::Io, "cannot open", path)
-            .and_then(|view| Bitmaps::from_view(view, path, options.kind, count));
+            .and_then(|view| BitmapFile::from_view(view, path, options.kind, count));
         match opened {
             Ok(bitmaps) => Ok(Some(bitmaps)),
             Err(error) if is_gone(&error) => Ok(None),
@@ -128,7 +132,7 @@ impl Store {
     }
 }
 
-fn check(bitmaps: &Bitmaps, checksum: &ObjectId) -> Result<(), Error> {
+fn check(bitmaps: &BitmapFile, checksum: &ObjectId) -> Result<(), Error> {
     if bitmaps.checksum() == *checksum {
         return Ok(());
     }
@@ -144,8 +148,8 @@ impl Bitmapped {
     /// Fails if the multi-pack-index cannot be read.
     pub fn reused_pack(&self) -> Result<Option<PathBuf>, Error> {
         let index = match &self.objects {
-            Objects::Pack(pack) => return Ok(Some(pack.pack_path())),
-            Objects::Multi(several) => &several.index,
+            BitmappedPacks::Pack(pack) => return Ok(Some(pack.pack_path())),
+            BitmappedPacks::Multi(several) => &several.index,
         };
         let Some(first) = index.position_at_place(0).map_err(from_pack)? else {
             return Ok(None);
@@ -157,15 +161,15 @@ impl Bitmapped {
     }
 
     /// Returns the bitmap file.
-    pub fn file(&self) -> &Bitmaps {
+    pub fn file(&self) -> &BitmapFile {
         &self.bitmaps
     }
 
     /// Returns an empty set of objects.
     pub fn empty(&self) -> Bits {
         let count = match &self.objects {
-            Objects::Pack(pack) => pack.index().map_or(0, |index| index.len()),
-            Objects::Multi(Several { index, .. }) => index.len(),
+            BitmappedPacks::Pack(pack) => pack.index().map_or(0, |index| index.len()),
+            BitmappedPacks::Multi(Several { index, .. }) => index.len(),
         };
         Bits::new(count)
     }
@@ -176,14 +180,14 @@ impl Bitmapped {
     /// Fails with `ErrorKind::Corrupt` or `ErrorKind::Io` if the index cannot be read.
     pub fn bit(&self, id: &oid) -> Result<Option<u32>, Error> {
         match &self.objects {
-            Objects::Pack(pack) => {
+            BitmappedPacks::Pack(pack) => {
                 let offset = pack.index()?.find_offset(id).map_err(from_pack)?;
                 let Some(offset) = offset else {
                     return Ok(None);
                 };
                 Ok(pack.position_of(offset)?.map(|place| place.0))
             }
-            Objects::Multi(Several { index, bits, .. }) => {
+            BitmappedPacks::Multi(Several { index, bits, .. }) => {
                 let row = index.find(id).map_err(from_pack)?;
                 let bit = row.map(|row| bits[row.0 as usize]);
                 Ok(bit.filter(|bit| *bit != u32::MAX))
@@ -197,12 +201,12 @@ impl Bitmapped {
     /// Fails as [`bit`](Self::bit) does, and with `ErrorKind::Corrupt` if the bit has no object.
     pub fn id(&self, bit: u32) -> Result<ObjectId, Error> {
         match &self.objects {
-            Objects::Pack(pack) => {
+            BitmappedPacks::Pack(pack) => {
                 let found = pack.entry_at(PackPosition(bit))?;
                 let (_, row) = found.ok_or_else(no_object)?;
                 pack.index()?.id_at(row).map_err(from_pack)
             }
-            Objects::Multi(Several { index, .. }) => {
+            BitmappedPacks::Multi(Several { index, .. }) => {
                 let row = index.position_at_place(bit).map_err(from_pack)?;
                 index.id_at(row.ok_or_else(no_object)?).map_err(from_pack)
             }
@@ -215,16 +219,16 @@ impl Bitmapped {
     /// Fails as [`bit`](Self::bit) does.
     pub fn for_each_name_hash(&self, mut found: impl FnMut(&oid, u32)) -> Result<(), Error> {
         let count = match &self.objects {
-            Objects::Pack(pack) => pack.index()?.len(),
-            Objects::Multi(Several { index, .. }) => index.len(),
+            BitmappedPacks::Pack(pack) => pack.index()?.len(),
+            BitmappedPacks::Multi(Several { index, .. }) => index.len(),
         };
         for row in (0..count).map(IndexPosition) {
             let Some(hash) = self.bitmaps.name_hash(row).filter(|hash| *hash != 0) else {
                 continue;
             };
             let id = match &self.objects {
-                Objects::Pack(pack) => pack.index()?.id_at(row),
-                Objects::Multi(Several { index, .. }) => index.id_at(row),
+                BitmappedPacks::Pack(pack) => pack.index()?.id_at(row),
+                BitmappedPacks::Multi(Several { index, .. }) => index.id_at(row),
             };
             found(&id.map_err(from_pack)?, hash);
         }
@@ -239,8 +243,8 @@ impl Bitmapped {
     /// read.
     pub fn reachable_from(&self, id: &oid) -> Result<Option<Bits>, Error> {
         let row: Option<IndexPosition> = match &self.objects {
-            Objects::Pack(pack) => pack.index()?.find(id).map_err(from_pack)?,
-            Objects::Multi(Several { index, .. }) => index.find(id).map_err(from_pack)?,
+            BitmappedPacks::Pack(pack) => pack.index()?.find(id).map_err(from_pack)?,
+            BitmappedPacks::Multi(Several { index, .. }) => index.find(id).map_err(from_pack)?,
         };
         match row {
             Some(row) => self.bitmaps.reachable_from(row).map_err(from_pack),
@@ -252,13 +256,13 @@ impl Bitmapped {
     ///
     /// # Errors
     /// Fails if a pack cannot be opened, and as [`bit`](Self::bit) does.
-    pub(crate) fn parts(&self) -> Result<Vec<Part>, Error> {
+    pub(crate) fn parts(&self) -> Result<Vec<BitmapSection>, Error> {
         let several = match &self.objects {
-            Objects::Pack(pack) => {
+            BitmappedPacks::Pack(pack) => {
                 let (pack, bits) = (pack.clone(), 0..pack.index()?.len());
-                return Ok(vec![Part { pack, bits }]);
+                return Ok(vec![BitmapSection { pack, bits }]);
             }
-            Objects::Multi(several) => several,
+            BitmappedPacks::Multi(several) => several,
         };
         let mut parts = Vec::new();
         let (mut start, len) = (0, several.index.len());
@@ -271,7 +275,7 @@ impl Bitmapped {
             let pack = pack.ok_or_else(|| gone().at_path(several.index.path()))?;
             pack.pack()?;
             let bits = start..end;
-            parts.push(Part { pack, bits });
+            parts.push(BitmapSection { pack, bits });
             start = end;
         }
         Ok(parts)
@@ -283,11 +287,11 @@ impl Bitmapped {
     /// Fails as [`id`](Self::id) does.
     pub(crate) fn offset_of(&self, bit: u32) -> Result<PackOffset, Error> {
         match &self.objects {
-            Objects::Pack(pack) => {
+            BitmappedPacks::Pack(pack) => {
                 let found = pack.entry_at(PackPosition(bit))?;
                 found.map(|(offset, _)| offset).ok_or_else(no_object)
             }
-            Objects::Multi(several) => Ok(several.location(bit)?.1),
+            BitmappedPacks::Multi(several) => Ok(several.location(bit)?.1),
         }
     }
 
@@ -296,10 +300,14 @@ impl Bitmapped {
     ///
     /// # Errors
     /// Fails as [`bit`](Self::bit) does.
-    pub(crate) fn bit_at(&self, part: &Part, offset: PackOffset) -> Result<Option<u32>, Error> {
+    pub(crate) fn bit_at(
+        &self,
+        part: &BitmapSection,
+        offset: PackOffset,
+    ) -> Result<Option<u32>, Error> {
         match &self.objects {
-            Objects::Pack(pack) => Ok(pack.position_of(offset)?.map(|place| place.0)),
-            Objects::Multi(several) => {
+            BitmappedPacks::Pack(pack) => Ok(pack.position_of(offset)?.map(|place| place.0)),
+            BitmappedPacks::Multi(several) => {
                 let is_behind = |bit| Ok(several.location(bit)?.1 >= offset);
                 let bit = first(part.bits.clone(), is_behind)?;
                 let is_there = bit < part.bits.end && several.location(bit)?.1 == offset;

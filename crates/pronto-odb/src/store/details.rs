@@ -6,10 +6,10 @@ use std::sync::{Arc, PoisonError};
 
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{ObjectId, oid};
-use pronto_pack::entry::Header;
+use pronto_pack::entry::EntryHeader;
 use pronto_pack::pack::{CachedBase, EntryReader, PackOffset, Spooled};
 
-use super::{Location, Store, base_by_id, with_bases, with_scratch};
+use super::{PackLocation, Store, base_by_id, with_bases, with_scratch};
 use crate::error::{Error, ErrorKind, from_pack};
 use crate::loose::{self, LooseReader};
 use crate::packs::PackFile;
@@ -19,7 +19,7 @@ const SPOOLED_FROM_BYTES: u64 = 16 << 20;
 
 /// The stored form of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Packed {
+pub struct StoredForm {
     /// The size on disk in bytes.
     pub size_on_disk: u64,
     /// The base of the delta, if the object is stored as a delta.
@@ -27,27 +27,27 @@ pub struct Packed {
 }
 
 /// A reader that returns the content of an object in pieces.
-pub struct ObjectReader(Source);
+pub struct ObjectReader(ContentReader);
 
 /// The content of an object, from [`Store::find_or_stream`].
-pub enum Content {
+pub enum ObjectData {
     /// The whole content has been read into the buffer.
     Whole(ObjectKind),
     /// A large object, whose content must be read in pieces.
     Large(ObjectReader),
 }
 
-enum Source {
+enum ContentReader {
     Entry(EntryReader),
     Loose(LooseReader),
-    Memory(ObjectKind, Cursor<Shared>),
+    Memory(ObjectKind, Cursor<SharedBase>),
     Spooled(Spooled),
 }
 
 /// A content that is shared with the cache of delta bases.
-struct Shared(Arc<Vec<u8>>);
+struct SharedBase(Arc<Vec<u8>>);
 
-impl AsRef<[u8]> for Shared {
+impl AsRef<[u8]> for SharedBase {
     fn as_ref(&self) -> &[u8] {
         &self.0
     }
@@ -59,11 +59,11 @@ impl Store {
     ///
     /// # Errors
     /// Fails as [`find`](Self::find) does.
-    pub fn details(&self, id: &oid) -> Result<Option<Packed>, Error> {
+    pub fn details(&self, id: &oid) -> Result<Option<StoredForm>, Error> {
         let id = self.replaced(id)?;
         self.lookup(&id, packed_details, |objects| {
             let size = loose::size_on_disk(objects, &id);
-            Ok(size.map(|size_on_disk| Packed {
+            Ok(size.map(|size_on_disk| StoredForm {
                 size_on_disk,
                 delta_base: None,
             }))
@@ -99,7 +99,7 @@ impl Store {
         id: &oid,
         threshold_bytes: u64,
         out: &mut Vec<u8>,
-    ) -> Result<Option<Content>, Error> {
+    ) -> Result<Option<ObjectData>, Error> {
         let id = self.replaced(id)?;
         match self.find_or_stream_present(&id, threshold_bytes, out)? {
             None if self.fetch_missing(&id)? => {
@@ -114,7 +114,7 @@ impl Store {
         id: &oid,
         threshold_bytes: u64,
         out: &mut Vec<u8>,
-    ) -> Result<Option<Content>, Error> {
+    ) -> Result<Option<ObjectData>, Error> {
         let out = RefCell::new(out);
         let found = self.lookup(
             id,
@@ -125,10 +125,12 @@ impl Store {
                     loose::read_below(objects, id, scratch, threshold_bytes, out)
                 })?;
                 Ok(match found {
-                    Some(loose::Content::Whole(kind)) => Some(Content::Whole(kind)),
-                    Some(loose::Content::Large) => {
+                    Some(loose::LooseContent::Whole(kind)) => Some(ObjectData::Whole(kind)),
+                    Some(loose::LooseContent::Large) => {
                         let reader = loose::reader(objects, id)?;
-                        reader.map(|reader| Content::Large(ObjectReader(Source::Loose(reader))))
+                        reader.map(|reader| {
+                            ObjectData::Large(ObjectReader(ContentReader::Loose(reader)))
+                        })
                     }
                     None => None,
                 })
@@ -136,7 +138,7 @@ impl Store {
         )?;
         if found.is_none() && id.is_empty_tree() {
             out.borrow_mut().clear();
-            return Ok(Some(Content::Whole(ObjectKind::Tree)));
+            return Ok(Some(ObjectData::Whole(ObjectKind::Tree)));
         }
         Ok(found)
     }
@@ -148,11 +150,11 @@ impl Store {
     /// Fails as [`find`](Self::find) does.
     pub fn find_or_stream_at(
         &self,
-        location: Location,
+        location: PackLocation,
         id: &oid,
         threshold_bytes: u64,
         out: &mut Vec<u8>,
-    ) -> Result<Option<Content>, Error> {
+    ) -> Result<Option<ObjectData>, Error> {
         if self.replacements.is_none() {
             let snapshot = self.snapshot()?;
             if let Some(pack) = snapshot.pack(location.pack)
@@ -170,11 +172,11 @@ impl Store {
         offset: PackOffset,
         threshold_bytes: u64,
         out: &mut Vec<u8>,
-    ) -> Result<Content, Error> {
+    ) -> Result<ObjectData, Error> {
         Ok(
             match self.decode_below(pack, offset, threshold_bytes, out)? {
-                Some(kind) => Content::Whole(kind),
-                None => Content::Large(self.entry_reader(pack, offset)?),
+                Some(kind) => ObjectData::Whole(kind),
+                None => ObjectData::Large(self.entry_reader(pack, offset)?),
             },
         )
     }
@@ -186,22 +188,22 @@ impl Store {
     ) -> Result<ObjectReader, Error> {
         let opened = pack.pack()?;
         if let Some(reader) = opened.reader(offset).map_err(from_pack)? {
-            return Ok(ObjectReader(Source::Entry(reader)));
+            return Ok(ObjectReader(ContentReader::Entry(reader)));
         }
         let find = |id: &oid| base_by_id(pack, id);
         if let Some(made) = self.share_below(pack, offset, SPOOLED_FROM_BYTES)? {
-            let content = Cursor::new(Shared(made.bytes));
-            return Ok(ObjectReader(Source::Memory(made.kind, content)));
+            let content = Cursor::new(SharedBase(made.bytes));
+            return Ok(ObjectReader(ContentReader::Memory(made.kind, content)));
         }
         let spooled = opened.spool(offset, &find, &self.path().join("pack"));
         Ok(match spooled {
-            Ok(spooled) => ObjectReader(Source::Spooled(spooled)),
+            Ok(spooled) => ObjectReader(ContentReader::Spooled(spooled)),
             // The temporary file cannot be written, so the content is built in memory.
             Err(error) if *error.kind() == pronto_pack::ErrorKind::Io => {
                 let mut content = Vec::new();
                 let kind = self.decode(pack, offset, &mut content)?;
-                let content = Cursor::new(Shared(Arc::new(content)));
-                ObjectReader(Source::Memory(kind, content))
+                let content = Cursor::new(SharedBase(Arc::new(content)));
+                ObjectReader(ContentReader::Memory(kind, content))
             }
             Err(error) => return Err(pack.failed(error)),
         })
@@ -247,22 +249,22 @@ impl Store {
             |pack, offset| self.entry_reader(pack, offset),
             |objects| {
                 let reader = loose::reader(objects, id)?;
-                Ok(reader.map(|reader| ObjectReader(Source::Loose(reader))))
+                Ok(reader.map(|reader| ObjectReader(ContentReader::Loose(reader))))
             },
         )
     }
 }
 
-fn packed_details(pack: &PackFile, offset: PackOffset) -> Result<Packed, Error> {
+fn packed_details(pack: &PackFile, offset: PackOffset) -> Result<StoredForm, Error> {
     let (opened, order) = (pack.pack()?, pack.order()?);
     let size_on_disk = order
         .size_on_disk(offset)
         .map_err(|error| from_pack(error).at_path(opened.path()))?;
     let entry = opened.entry(offset).map_err(|error| pack.failed(error))?;
     let delta_base = match &entry.header {
-        Header::Object(_) => None,
-        Header::RefDelta { base } => Some(*base),
-        Header::OffsetDelta { .. } => {
+        EntryHeader::Object(_) => None,
+        EntryHeader::RefDelta { base } => Some(*base),
+        EntryHeader::OffsetDelta { .. } => {
             let base = opened
                 .base_offset(offset, &entry.header)
                 .map_err(from_pack)?;
@@ -276,7 +278,7 @@ fn packed_details(pack: &PackFile, offset: PackOffset) -> Result<Packed, Error> 
             Some(base.map_err(|error| pack.failed(error))?)
         }
     };
-    Ok(Packed {
+    Ok(StoredForm {
         size_on_disk,
         delta_base,
     })
@@ -286,20 +288,20 @@ impl ObjectReader {
     /// Returns the type of the object.
     pub fn kind(&self) -> ObjectKind {
         match &self.0 {
-            Source::Entry(reader) => reader.kind(),
-            Source::Loose(reader) => reader.kind,
-            Source::Memory(kind, _) => *kind,
-            Source::Spooled(spooled) => spooled.kind,
+            ContentReader::Entry(reader) => reader.kind(),
+            ContentReader::Loose(reader) => reader.kind,
+            ContentReader::Memory(kind, _) => *kind,
+            ContentReader::Spooled(spooled) => spooled.kind,
         }
     }
 
     /// Returns the size of the content.
     pub fn size_bytes(&self) -> u64 {
         match &self.0 {
-            Source::Entry(reader) => reader.size_bytes(),
-            Source::Loose(reader) => reader.size_bytes,
-            Source::Memory(_, content) => content.get_ref().0.len() as u64,
-            Source::Spooled(spooled) => spooled.size_bytes,
+            ContentReader::Entry(reader) => reader.size_bytes(),
+            ContentReader::Loose(reader) => reader.size_bytes,
+            ContentReader::Memory(_, content) => content.get_ref().0.len() as u64,
+            ContentReader::Spooled(spooled) => spooled.size_bytes,
         }
     }
 }
@@ -307,10 +309,10 @@ impl ObjectReader {
 impl Read for ObjectReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match &mut self.0 {
-            Source::Entry(reader) => reader.read(buffer),
-            Source::Loose(reader) => reader.read(buffer),
-            Source::Memory(_, content) => content.read(buffer),
-            Source::Spooled(spooled) => spooled.file.read(buffer),
+            ContentReader::Entry(reader) => reader.read(buffer),
+            ContentReader::Loose(reader) => reader.read(buffer),
+            ContentReader::Memory(_, content) => content.read(buffer),
+            ContentReader::Spooled(spooled) => spooled.file.read(buffer),
         }
     }
 }

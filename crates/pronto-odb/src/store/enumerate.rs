@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use pronto_hash::{ObjectId, Prefix, oid};
 
-use super::{Location, Store};
+use super::{PackLocation, Store};
 use crate::error::{Error, from_pack};
 use crate::loose;
 use crate::packs::PackFile;
-use crate::snapshot::Snapshot;
+use crate::snapshot::PackSnapshot;
 
 /// The objects that match a prefix.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Matches {
+pub enum PrefixMatches {
     /// No object.
     None,
     /// One object.
@@ -27,25 +27,25 @@ impl Store {
     ///
     /// # Errors
     /// Fails with `ErrorKind::Corrupt` or `ErrorKind::Io` if an index or directory cannot be read.
-    pub fn prefix(&self, prefix: Prefix) -> Result<Matches, Error> {
+    pub fn prefix(&self, prefix: Prefix) -> Result<PrefixMatches, Error> {
         let mut snapshot = Arc::clone(&*self.snapshot()?);
         loop {
             let mut ids = self.prefix_in(&snapshot, &prefix)?;
             match ids.as_slice() {
                 [] => match self.newer_than(&snapshot)? {
                     Some(newer) => snapshot = newer,
-                    None => return Ok(Matches::None),
+                    None => return Ok(PrefixMatches::None),
                 },
-                [id] => return Ok(Matches::One(*id)),
+                [id] => return Ok(PrefixMatches::One(*id)),
                 _ => {
                     ids.shrink_to_fit();
-                    return Ok(Matches::Ambiguous(ids));
+                    return Ok(PrefixMatches::Ambiguous(ids));
                 }
             }
         }
     }
 
-    fn prefix_in(&self, snapshot: &Snapshot, prefix: &Prefix) -> Result<Vec<ObjectId>, Error> {
+    fn prefix_in(&self, snapshot: &PackSnapshot, prefix: &Prefix) -> Result<Vec<ObjectId>, Error> {
         let mut ids = Vec::new();
         for multi in &snapshot.multi {
             let rows = multi.index.prefix(prefix).map_err(from_pack)?;
@@ -121,10 +121,10 @@ impl Store {
     ///
     /// # Errors
     /// Fails with `ErrorKind::Io` if the packs cannot be listed.
-    pub fn iter(&self) -> Result<Ids, Error> {
+    pub fn iter(&self) -> Result<StoreIds, Error> {
         self.refresh()?;
         let snapshot = Arc::clone(&*self.snapshot()?);
-        Ok(Ids {
+        Ok(StoreIds {
             store: self.clone(),
             snapshot,
             next_byte: 0,
@@ -140,7 +140,7 @@ impl Store {
     /// and with the error of `visit`.
     pub fn for_each_stored<E: From<Error>>(
         &self,
-        mut visit: impl FnMut(&oid, Option<Location>) -> Result<(), E>,
+        mut visit: impl FnMut(&oid, Option<PackLocation>) -> Result<(), E>,
     ) -> Result<(), E> {
         self.refresh()?;
         let snapshot = Arc::clone(&*self.snapshot()?);
@@ -177,7 +177,7 @@ impl Store {
     /// Fails as [`for_each_stored`](Self::for_each_stored) does.
     pub fn for_each_packed<E: From<Error>>(
         &self,
-        mut visit: impl FnMut(&oid, Location) -> Result<(), E>,
+        mut visit: impl FnMut(&oid, PackLocation) -> Result<(), E>,
     ) -> Result<(), E> {
         self.refresh()?;
         let snapshot = Arc::clone(&*self.snapshot()?);
@@ -201,7 +201,7 @@ impl Store {
 
 fn visit_pack<E: From<Error>>(
     pack: &PackFile,
-    visit: &mut impl FnMut(&oid, Location) -> Result<(), E>,
+    visit: &mut impl FnMut(&oid, PackLocation) -> Result<(), E>,
 ) -> Result<(), E> {
     let order = match pack.order() {
         Ok(order) => order,
@@ -214,7 +214,7 @@ fn visit_pack<E: From<Error>>(
             break;
         };
         let id = index.id_at(row).map_err(from_pack)?;
-        let location = Location {
+        let location = PackLocation {
             pack: pack.number,
             offset,
         };
@@ -250,14 +250,14 @@ fn shared_digits(a: &oid, b: &oid) -> usize {
 }
 
 /// An iterator over all ids of a store, from [`Store::iter`]. Ends after the first error.
-pub struct Ids {
+pub struct StoreIds {
     store: Store,
-    snapshot: Arc<Snapshot>,
+    snapshot: Arc<PackSnapshot>,
     next_byte: usize,
     bucket: std::vec::IntoIter<ObjectId>,
 }
 
-impl Ids {
+impl StoreIds {
     fn fill(&mut self, first_byte: u8) -> Result<Vec<ObjectId>, Error> {
         let mut ids = Vec::new();
         for pack in self.snapshot.all_packs() {
@@ -281,7 +281,7 @@ impl Ids {
     }
 }
 
-impl Iterator for Ids {
+impl Iterator for StoreIds {
     type Item = Result<ObjectId, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -7,7 +7,7 @@ use gix_object::Kind as ObjectKind;
 use pronto_hash::{ObjectId, oid};
 use pronto_io::interrupt::Interrupt;
 use pronto_io::pool;
-use pronto_pack::idx::{Index, IndexPosition};
+use pronto_pack::idx::{IndexPosition, PackIndex};
 use pronto_pack::pack::{PackFiles, Scan, TreeLinks};
 
 use super::Store;
@@ -26,7 +26,7 @@ const FEW: u32 = 8192;
 /// A pack and the links of its trees. Objects are identified by their row in the index of the pack.
 #[derive(Debug)]
 pub struct LinkedPack {
-    index: Arc<Index>,
+    index: Arc<PackIndex>,
     links: TreeLinks,
 }
 
@@ -110,7 +110,7 @@ impl Store {
     fn links_of(
         &self,
         pack: &PackFile,
-        index: &Arc<Index>,
+        index: &Arc<PackIndex>,
         commits: usize,
         interrupt: &Interrupt,
     ) -> Result<Option<LinkedPack>, Error> {
@@ -136,7 +136,7 @@ impl Store {
     }
 
     /// Returns an approximate lower bound for the number of commits in a pack.
-    fn guess_commits(&self, pack: &PackFile, index: &Index) -> usize {
+    fn guess_commits(&self, pack: &PackFile, index: &PackIndex) -> usize {
         let step = index.len() / GUESSED_FROM;
         let is_commit = |row: &u32| {
             let offset = index.offset_at(IndexPosition(*row)).ok();

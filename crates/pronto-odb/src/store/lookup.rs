@@ -10,7 +10,7 @@ use pronto_pack::pack::PackOffset;
 use super::{Store, on_object};
 use crate::error::{Error, ErrorKind};
 use crate::packs::PackFile;
-use crate::snapshot::Snapshot;
+use crate::snapshot::PackSnapshot;
 
 /// The largest number of times that packs are listed for one object while other processes change
 /// packs.
@@ -40,7 +40,7 @@ impl Store {
     fn lookup_further<T>(
         &self,
         id: &oid,
-        mut snapshot: Arc<Snapshot>,
+        mut snapshot: Arc<PackSnapshot>,
         mut failure: Option<Error>,
         packed: &mut impl FnMut(&PackFile, PackOffset) -> Result<T, Error>,
         loose: &impl Fn(&Path) -> Result<Option<T>, Error>,
@@ -78,7 +78,7 @@ impl Store {
 /// result. The first error is stored in `failure`, unless the error is that the pack is gone.
 #[inline]
 pub(super) fn in_packs<T>(
-    snapshot: &Snapshot,
+    snapshot: &PackSnapshot,
     id: &oid,
     failure: &mut Option<Error>,
     found: &mut impl FnMut(&PackFile, PackOffset) -> Result<T, Error>,

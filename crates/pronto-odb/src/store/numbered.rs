@@ -5,20 +5,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use pronto_hash::{ObjectId, oid};
-use pronto_pack::idx::{Index, IndexPosition};
+use pronto_pack::idx::{IndexPosition, PackIndex};
 use pronto_pack::midx::MultiIndex;
 
 use super::Store;
 use crate::error::{Error, ErrorKind, from_pack};
-use crate::snapshot::Snapshot;
+use crate::snapshot::PackSnapshot;
 
 /// The packed objects of a store at one moment, numbered from zero: index by index, in the order of
 /// ids. An object in several packs has several numbers.
 ///
 /// Lookups use the packs of that moment, even if they have been removed since. `Send + Sync`.
 #[derive(Debug)]
-pub struct Numbered {
-    rows: Vec<Rows>,
+pub struct NumberedObjects {
+    rows: Vec<IndexRange>,
     len: u32,
     /// The position in `rows` of the index in which an object was found last.
     last_hit: AtomicUsize,
@@ -26,15 +26,15 @@ pub struct Numbered {
 
 /// One index, and the number of its first object.
 #[derive(Debug)]
-struct Rows {
+struct IndexRange {
     start: u32,
-    index: Table,
+    index: IdTable,
 }
 
 /// A sorted list of ids: a pack index or a multi-pack-index.
 #[derive(Debug)]
-enum Table {
-    Single(Arc<Index>),
+enum IdTable {
+    Single(Arc<PackIndex>),
     Multi(Arc<MultiIndex>),
 }
 
@@ -44,22 +44,22 @@ impl Store {
     /// # Errors
     /// Fails with `ErrorKind::Corrupt` or `ErrorKind::Io` if a directory or an index cannot be
     /// read, and with `ErrorKind::Limit` if there are more than 2^32 objects.
-    pub fn numbered(&self) -> Result<Numbered, Error> {
+    pub fn numbered(&self) -> Result<NumberedObjects, Error> {
         self.refresh()?;
         let snapshot = self.snapshot()?;
-        Numbered::of(&snapshot)
+        NumberedObjects::of(&snapshot)
     }
 }
 
-impl Numbered {
-    fn of(snapshot: &Snapshot) -> Result<Self, Error> {
+impl NumberedObjects {
+    fn of(snapshot: &PackSnapshot) -> Result<Self, Error> {
         let mut tables = Vec::with_capacity(snapshot.multi.len() + snapshot.single.len());
         for multi in &snapshot.multi {
-            tables.push(Table::Multi(Arc::clone(&multi.index)));
+            tables.push(IdTable::Multi(Arc::clone(&multi.index)));
         }
         for pack in &snapshot.single {
             match pack.index() {
-                Ok(index) => tables.push(Table::Single(Arc::clone(index))),
+                Ok(index) => tables.push(IdTable::Single(Arc::clone(index))),
                 Err(_) if pack.has_vanished() => {}
                 Err(error) => return Err(error),
             }
@@ -69,9 +69,9 @@ impl Numbered {
             let start = len;
             let end = start.checked_add(index.len());
             len = end.ok_or_else(|| Error::new(ErrorKind::Limit, "too many objects in packs"))?;
-            rows.push(Rows { start, index });
+            rows.push(IndexRange { start, index });
         }
-        Ok(Numbered {
+        Ok(NumberedObjects {
             rows,
             len,
             last_hit: AtomicUsize::new(0),
@@ -126,45 +126,45 @@ impl Numbered {
     }
 }
 
-impl Rows {
+impl IndexRange {
     fn find(&self, id: &oid) -> Result<Option<u32>, Error> {
         let found = match &self.index {
-            Table::Single(index) => index.find(id),
-            Table::Multi(index) => index.find(id),
+            IdTable::Single(index) => index.find(id),
+            IdTable::Multi(index) => index.find(id),
         };
         let found = found.map_err(from_pack)?;
         Ok(found.map(|position| self.start + position.0))
     }
 }
 
-impl Table {
+impl IdTable {
     fn len(&self) -> u32 {
         match self {
-            Table::Single(index) => index.len(),
-            Table::Multi(index) => index.len(),
+            IdTable::Single(index) => index.len(),
+            IdTable::Multi(index) => index.len(),
         }
     }
 
     fn id_at(&self, row: u32) -> Result<ObjectId, Error> {
         let found = match self {
-            Table::Single(index) => index.id_at(IndexPosition(row)),
-            Table::Multi(index) => index.id_at(IndexPosition(row)),
+            IdTable::Single(index) => index.id_at(IndexPosition(row)),
+            IdTable::Multi(index) => index.id_at(IndexPosition(row)),
         };
         found.map_err(from_pack)
     }
 }
 
-/// A set of objects: one bit for each object of [`Numbered`], and the ids of all other members.
+/// A set of objects: one bit for each object of [`NumberedObjects`], and the ids of all other members.
 #[derive(Clone, Debug)]
 pub struct ObjectSet {
-    numbered: Arc<Numbered>,
+    numbered: Arc<NumberedObjects>,
     bits: Vec<u64>,
     others: HashSet<ObjectId>,
 }
 
 impl ObjectSet {
     /// Returns an empty set.
-    pub fn new(numbered: Arc<Numbered>) -> Self {
+    pub fn new(numbered: Arc<NumberedObjects>) -> Self {
         let words = numbered.len.div_ceil(u64::BITS) as usize;
         ObjectSet {
             numbered,

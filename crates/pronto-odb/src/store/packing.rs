@@ -27,12 +27,12 @@ use std::path::Path;
 
 use pronto_hash::{ObjectId, oid};
 use pronto_io::watch::Watch;
-use pronto_pack::pack::Pack;
+use pronto_pack::pack::PackReader;
 use pronto_pack::search;
 use pronto_pack::writer::sink::{PackStream, Streamed};
-use pronto_pack::writer::{self, PackWriter, Written};
+use pronto_pack::writer::{self, PackWriter, WrittenPack};
 
-pub use block::Block;
+pub use block::BitmapSubset;
 use block::Copied;
 
 use super::Store;
@@ -40,7 +40,7 @@ use crate::error::{Error, ErrorKind, from_pack};
 
 /// An object to pack, or an object that the receiver of the pack has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Member {
+pub struct PackMember {
     /// The id of the object.
     pub id: ObjectId,
     /// The [hash of its path](pronto_pack::bitmap::name_hash), zero if the object has no path.
@@ -50,13 +50,13 @@ pub struct Member {
 
 /// The objects of a new pack.
 #[derive(Clone, Copy, Default)]
-pub struct Contents<'a> {
+pub struct PackContents<'a> {
     /// The objects to pack, each once. Loose objects keep this order; of two equally suitable
     /// objects, the first becomes the delta base.
-    pub members: &'a [Member],
+    pub members: &'a [PackMember],
     /// Objects of the receiver that are tried as delta bases. With any base the pack is *thin*
     /// (`--thin`), and only a receiver that has the bases can complete it.
-    pub bases: &'a [Member],
+    pub bases: &'a [PackMember],
     /// A predicate for further objects that the receiver has. Stored deltas of such objects are
     /// reused, too.
     pub receiver_has: Option<&'a (dyn Fn(&oid) -> bool + Sync)>,
@@ -64,13 +64,13 @@ pub struct Contents<'a> {
     /// as deltas may stay deltas.
     pub whole: Option<&'a HashSet<ObjectId>>,
     /// The path of a pack whose bitmap selected the members. Its entries are copied unchanged, and
-    /// are counted in [`Counts::whole_pack`].
+    /// are counted in [`PackCounts::whole_pack`].
     pub bitmapped: Option<&'a Path>,
     /// Further objects, which a bitmap selected. [`Store::pack_to`] copies them without a row for
     /// each object.
-    pub block: Option<&'a Block>,
+    pub block: Option<&'a BitmapSubset>,
     /// Objects that the receiver has, in addition to [`receiver_has`](Self::receiver_has).
-    pub known: Option<&'a Block>,
+    pub known: Option<&'a BitmapSubset>,
 }
 
 /// Options to write a pack (`git pack-objects`).
@@ -111,7 +111,7 @@ impl Default for Options {
 
 /// Statistics of a new pack: the numbers of objects by their origin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct PackCounts {
     /// The number of objects.
     pub objects: u32,
     /// The number of deltas, among the entries that were read.
@@ -137,9 +137,9 @@ impl Options {
     }
 }
 
-impl<'a> Contents<'a> {
+impl<'a> PackContents<'a> {
     /// Returns the members and all objects of the block.
-    fn all_members(&self) -> Result<Cow<'a, [Member]>, Error> {
+    fn all_members(&self) -> Result<Cow<'a, [PackMember]>, Error> {
         match self.block {
             Some(block) => self.members_and(block.ids()),
             None => Ok(Cow::Borrowed(self.members)),
@@ -158,10 +158,10 @@ impl<'a> Contents<'a> {
     fn members_and(
         &self,
         others: impl Iterator<Item = Result<ObjectId, Error>>,
-    ) -> Result<Cow<'a, [Member]>, Error> {
+    ) -> Result<Cow<'a, [PackMember]>, Error> {
         let mut members = Cow::Borrowed(self.members);
         for id in others {
-            members.to_mut().push(Member {
+            members.to_mut().push(PackMember {
                 id: id?,
                 name_hash: 0,
             });
@@ -170,8 +170,8 @@ impl<'a> Contents<'a> {
     }
 }
 
-impl AddAssign for Counts {
-    fn add_assign(&mut self, other: Counts) {
+impl AddAssign for PackCounts {
+    fn add_assign(&mut self, other: PackCounts) {
         self.objects += other.objects;
         self.deltas += other.deltas;
         self.reused += other.reused;
@@ -194,11 +194,11 @@ impl Store {
     /// checksum is missing.
     pub fn pack_to(
         &self,
-        contents: &Contents<'_>,
+        contents: &PackContents<'_>,
         options: &Options,
         out: &mut dyn Write,
         watch: &Watch<'_>,
-    ) -> Result<(Streamed, Counts), Error> {
+    ) -> Result<(Streamed, PackCounts), Error> {
         let store = self.without_replacements();
         let block = contents.block.filter(|_| options.copies_stored());
         let copied = block
@@ -208,11 +208,11 @@ impl Store {
             Some(copied) => contents.members_and(copied.rest.iter().copied().map(Ok))?,
             None => contents.all_members()?,
         };
-        let contents = &Contents {
+        let contents = &PackContents {
             members: &members,
             ..*contents
         };
-        let mut plan = plan::Plan::new(&store, contents, options, watch)?;
+        let mut plan = plan::PackPlan::new(&store, contents, options, watch)?;
         let whole = match &copied {
             None => plan.whole_pack(contents),
             Some(copied) if members.is_empty() => copied.whole_pack()?,
@@ -230,10 +230,10 @@ impl Store {
             .progress()
             .begin("Writing objects", Some(total.into()));
         let stream = PackStream::begin(out, store.kind(), total).map_err(from_pack)?;
-        let mut gathered = emit::Gathered::new(stream);
+        let mut gathered = emit::GatheredStream::new(stream);
         let mut counts = match &copied {
             Some(copied) => copied.emit(&mut gathered, &meter, watch)?,
-            None => Counts::default(),
+            None => PackCounts::default(),
         };
         counts += emit::emit(&mut plan, &mut gathered, contents.bitmapped, &meter)?;
         meter.finish();
@@ -250,21 +250,21 @@ impl Store {
     /// Fails as [`pack_to`](Self::pack_to) does; no files are left behind.
     pub fn pack_into(
         &self,
-        contents: &Contents<'_>,
+        contents: &PackContents<'_>,
         options: &Options,
         directory: &Path,
         mut files: writer::Options,
         watch: &Watch<'_>,
-    ) -> Result<(Written, Counts), Error> {
+    ) -> Result<(WrittenPack, PackCounts), Error> {
         // Without this lock, pruners of other processes remove the unfinished files as garbage.
         self.begin_writing()?;
         let store = self.without_replacements();
         let members = contents.all_members()?;
-        let contents = &Contents {
+        let contents = &PackContents {
             members: &members,
             ..*contents
         };
-        let mut plan = plan::Plan::new(&store, contents, options, watch)?;
+        let mut plan = plan::PackPlan::new(&store, contents, options, watch)?;
         plan.decide(contents)?;
         let count = plan.count()?;
         files.count = Some(count);
@@ -284,7 +284,7 @@ impl Store {
 /// small enough to stay in the processor caches between hashing and writing. Fails if the file was
 /// truncated.
 fn each_piece(
-    pack: &Pack,
+    pack: &PackReader,
     range: Range<u64>,
     visit: &mut dyn FnMut(&[u8]) -> Result<(), pronto_pack::Error>,
 ) -> Result<(), Error> {

@@ -6,7 +6,7 @@ use super::Store;
 use crate::error::Error;
 
 /// The source of the promised objects of a partial clone, which the store does not have.
-pub trait Promised: std::fmt::Debug + Send + Sync {
+pub trait PromisedObjects: std::fmt::Debug + Send + Sync {
     /// Fetches `id` into the directory of the store. Returns `false` if lazy fetching is turned off
     /// (`GIT_NO_LAZY_FETCH`).
     ///
@@ -19,7 +19,7 @@ impl Store {
     /// Enables this store and its clones to fetch missing objects when they are read. Only the
     /// first call has an effect. Checking whether an object [exists](Self::contains) does not fetch
     /// it.
-    pub fn fetch_missing_with(&self, promised: Box<dyn Promised>) {
+    pub fn fetch_missing_with(&self, promised: Box<dyn PromisedObjects>) {
         // Another caller may have set the source first.
         let _ = self.inner.promised.set(promised);
     }

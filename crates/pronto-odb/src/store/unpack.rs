@@ -5,7 +5,9 @@ use std::sync::{Mutex, PoisonError};
 
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{ObjectId, oid};
-use pronto_pack::indexer::{self, Contents, Context, Inspect, UNPACKING, examine_stream};
+use pronto_pack::indexer::{
+    self, IndexContext, IndexedObjects, Inspect, UNPACKING, examine_stream,
+};
 
 use super::Store;
 use crate::error::{Error, ErrorKind, from_pack, to_pack};
@@ -27,7 +29,7 @@ impl Store {
         &self,
         input: &mut dyn Read,
         options: &indexer::Options,
-        context: &Context<'_>,
+        context: &IndexContext<'_>,
     ) -> Result<indexer::Outcome, pronto_pack::Error> {
         let mut options = options.clone();
         options.kind = self.kind();
@@ -41,7 +43,7 @@ impl Store {
             inspect: context.inspect,
             large: Mutex::default(),
         };
-        let context = Context {
+        let context = IndexContext {
             existing: Some(context.existing.unwrap_or(self)),
             inspect: Some(&writer),
             ..*context
@@ -54,7 +56,7 @@ impl Store {
         Ok(examined.into_outcome())
     }
 
-    fn write_large(&self, examined: &indexer::Examined, id: &oid) -> Result<(), Error> {
+    fn write_large(&self, examined: &indexer::ExaminedPack, id: &oid) -> Result<(), Error> {
         if self.freshen(id)? {
             return Ok(());
         }
@@ -99,7 +101,7 @@ impl Inspect for Writer<'_> {
         Ok(())
     }
 
-    fn complete(&self, contents: &dyn Contents) -> Result<(), pronto_pack::Error> {
+    fn complete(&self, contents: &dyn IndexedObjects) -> Result<(), pronto_pack::Error> {
         match self.inspect {
             Some(inspect) => inspect.complete(contents),
             None => Ok(()),

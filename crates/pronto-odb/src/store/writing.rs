@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Store;
 use crate::error::Error;
-use crate::turns::{Pruning, Turn};
+use crate::turns::{Pruning, WritingTurn};
 
 impl Store {
     /// Declares that this process writes objects or relies on objects that it has found. Other
@@ -29,7 +29,7 @@ impl Store {
     ///
     /// # Errors
     /// Fails as [`begin_writing`](Self::begin_writing) does.
-    pub fn turn_of_writing(&self) -> Result<Turn, Error> {
+    pub fn turn_of_writing(&self) -> Result<WritingTurn, Error> {
         let turn = self.writing().count_turn();
         self.begin_writing()?;
         Ok(turn)

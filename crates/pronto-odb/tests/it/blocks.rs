@@ -7,14 +7,18 @@ use gix_object::Kind as ObjectKind;
 use pronto_hash::{Kind, ObjectId};
 use pronto_io::watch::Watch;
 use pronto_odb::Store;
-use pronto_odb::packing::{Block, Contents, Counts, Member, Options};
+use pronto_odb::packing::{BitmapSubset, Options, PackContents, PackCounts, PackMember};
 use pronto_pack::bitmap::Bits;
 use test_support::Random;
 
 use super::support::{Repository, git_with_input};
 
 /// Sends `contents`, lets git index the pack, and returns the ids of its objects.
-fn sent(store: &Store, kind: Kind, contents: &Contents<'_>) -> (BTreeSet<ObjectId>, Counts) {
+fn sent(
+    store: &Store,
+    kind: Kind,
+    contents: &PackContents<'_>,
+) -> (BTreeSet<ObjectId>, PackCounts) {
     let mut pack = Vec::new();
     let sent = store.pack_to(contents, &Options::default(), &mut pack, &Watch::none());
     let (streamed, counts) = sent.expect("all objects are there");
@@ -31,13 +35,13 @@ fn sent(store: &Store, kind: Kind, contents: &Contents<'_>) -> (BTreeSet<ObjectI
     (ids.collect(), counts)
 }
 
-fn bits_of(store: &Store, limit: u32, mut takes: impl FnMut(u32) -> bool) -> Block {
+fn bits_of(store: &Store, limit: u32, mut takes: impl FnMut(u32) -> bool) -> BitmapSubset {
     let bitmapped = store.bitmaps().expect("they can be read");
     let mut bits = Bits::new(limit);
     for bit in (0..limit).filter(|bit| takes(*bit)) {
         bits.insert(bit);
     }
-    Block::new(Arc::new(bitmapped.expect("git wrote some")), bits)
+    BitmapSubset::new(Arc::new(bitmapped.expect("git wrote some")), bits)
 }
 
 /// Random sets of the objects arrive, with an object beside the block.
@@ -48,7 +52,7 @@ fn check(repository: &Repository, seed: u64) {
         b"loose",
     );
     let loose = ObjectId::from_hex(loose.trim_ascii()).expect("git prints ids");
-    let members = [Member {
+    let members = [PackMember {
         id: loose,
         name_hash: 0,
     }];
@@ -66,10 +70,10 @@ fn check(repository: &Repository, seed: u64) {
         }
         assert!(!block.contains(&loose).expect("the index can be read"));
         wanted.insert(loose);
-        let contents = Contents {
+        let contents = PackContents {
             members: &members,
             block: Some(&block),
-            ..Contents::default()
+            ..PackContents::default()
         };
         let (ids, counts) = sent(&store, repository.kind, &contents);
         assert_eq!(ids, wanted, "{share} of a hundred");
@@ -142,9 +146,9 @@ fn a_whole_pack_keeps_its_checksum() {
     let store = repository.store();
     let limit = repository.listed_objects().len() as u32;
     let block = bits_of(&store, limit, |_| true);
-    let contents = Contents {
+    let contents = PackContents {
         block: Some(&block),
-        ..Contents::default()
+        ..PackContents::default()
     };
     let mut pack = Vec::new();
     let sent = store.pack_to(&contents, &Options::default(), &mut pack, &Watch::none());
@@ -169,9 +173,9 @@ fn kinds_are_kept_or_removed() {
         .iter()
         .filter(|object| object.kind != ObjectKind::Blob || named.contains(&object.id));
     let expected: BTreeSet<ObjectId> = expected.map(|object| object.id).collect();
-    let contents = Contents {
+    let contents = PackContents {
         block: Some(&block),
-        ..Contents::default()
+        ..PackContents::default()
     };
     assert_eq!(sent(&store, repository.kind, &contents).0, expected);
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use pronto_hash::Kind;
-use pronto_io::view::Access;
+use pronto_io::view::ViewAccess;
 use pronto_odb::{ErrorKind, Store};
 
 use test_support::Random;
@@ -11,7 +11,7 @@ use test_support::Random;
 use super::support::{ListedObject, Repository};
 
 /// Reads everything. Readable objects must be right, and errors must name a location.
-fn read_all(repository: &Repository, access: Access, listed: &[ListedObject]) -> usize {
+fn read_all(repository: &Repository, access: ViewAccess, listed: &[ListedObject]) -> usize {
     let mut options = repository.options();
     options.access = access;
     let store = Store::open(repository.objects(), options).expect("it can be opened");
@@ -71,11 +71,11 @@ fn damaged_packs_and_indexes() {
                     }
                 }
                 std::fs::write(&path, &damaged).expect("it can be written");
-                let access = [Access::Mapped, Access::Positional][round % 2];
+                let access = [ViewAccess::Mapped, ViewAccess::Positional][round % 2];
                 read_all(&repository, access, &listed);
             }
             std::fs::write(&path, &sound).expect("it can be written");
-            assert_eq!(read_all(&repository, Access::Auto, &listed), 0);
+            assert_eq!(read_all(&repository, ViewAccess::Auto, &listed), 0);
         }
     }
 }
@@ -163,7 +163,7 @@ fn damaged_loose_objects() {
         }
         std::fs::write(&path, &sound).expect("it can be written");
     }
-    assert_eq!(read_all(&repository, Access::Auto, &listed), 0);
+    assert_eq!(read_all(&repository, ViewAccess::Auto, &listed), 0);
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn a_sound_copy_is_used_where_another_is_damaged() {
     bytes[12..end].fill(0);
     std::fs::write(&pack, bytes).expect("it can be written");
     // Loose copies exist beside the pack.
-    assert_eq!(read_all(&repository, Access::Auto, &listed), 0);
+    assert_eq!(read_all(&repository, ViewAccess::Auto, &listed), 0);
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn damaged_multi_pack_indexes_cost_speed_only() {
             }
         }
         std::fs::write(&path, &damaged).expect("it can be written");
-        let access = [Access::Mapped, Access::Positional][round % 2];
+        let access = [ViewAccess::Mapped, ViewAccess::Positional][round % 2];
         read_all(&repository, access, &listed);
     }
 }

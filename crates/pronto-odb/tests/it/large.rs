@@ -3,8 +3,8 @@
 use std::io::Read as _;
 
 use pronto_hash::{Kind, ObjectId};
-use pronto_io::view::Access;
-use pronto_odb::{Content, Store};
+use pronto_io::view::ViewAccess;
+use pronto_odb::{ObjectData, Store};
 
 use test_support::Random;
 
@@ -51,8 +51,8 @@ fn read(store: &Store, id: &ObjectId, threshold: u64) -> Vec<u8> {
     let mut content = Vec::new();
     let found = store.find_or_stream(id, threshold, &mut content);
     match found.expect("it can be read").expect("it is there") {
-        Content::Whole(_) => {}
-        Content::Large(mut reader) => {
+        ObjectData::Whole(_) => {}
+        ObjectData::Large(mut reader) => {
             content.clear();
             let size = reader.size_bytes();
             reader.read_to_end(&mut content).expect("it can be read");
@@ -68,9 +68,9 @@ fn chains_are_read_whatever_is_kept_of_them() {
     let (repository, ids) = packed(&versions);
     let is_delta = |store: &Store, id| store.delta_base(id).expect("it can be read").is_some();
     for (delta_base_cache_bytes, access) in [
-        (96 << 20, Access::Mapped),
-        (8 << 20, Access::Positional),
-        (0, Access::Mapped),
+        (96 << 20, ViewAccess::Mapped),
+        (8 << 20, ViewAccess::Positional),
+        (0, ViewAccess::Mapped),
     ] {
         let mut options = repository.options();
         options.delta_base_cache_bytes = delta_base_cache_bytes;

@@ -5,9 +5,9 @@ use std::process::Command;
 
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{Kind, ObjectId, TrailerDigester};
-use pronto_io::view::Access;
+use pronto_io::view::ViewAccess;
 use pronto_odb::{Options, Store};
-use pronto_pack::indexer::{self, Context, index_stream};
+use pronto_pack::indexer::{self, IndexContext, index_stream};
 
 use super::support::Repository;
 
@@ -40,7 +40,13 @@ fn write_pack(directory: &Path, number: usize) {
     pack.extend_from_slice(digester.finish().as_slice());
     let mut options = indexer::Options::default();
     (options.sync, options.threads) = (pronto_io::sync::SyncMethod::No, 1);
-    index_stream(&mut &pack[..], directory, &options, &Context::default()).expect("it is sound");
+    index_stream(
+        &mut &pack[..],
+        directory,
+        &options,
+        &IndexContext::default(),
+    )
+    .expect("it is sound");
 }
 
 #[test]
@@ -48,7 +54,7 @@ fn child() {
     let Some(objects) = std::env::var_os(OBJECTS) else {
         return;
     };
-    for (access, step) in [(Access::Mapped, 11), (Access::Positional, 353)] {
+    for (access, step) in [(ViewAccess::Mapped, 11), (ViewAccess::Positional, 353)] {
         let mut options = Options::default();
         options.access = access;
         let store = Store::open(&objects, options).expect("it can be opened");
@@ -79,8 +85,8 @@ fn thousands_of_packs_with_few_descriptors() {
     for number in 0..PACKS {
         write_pack(&directory, number);
     }
-    let told = repository.git(&["cat-file", "blob", &id(1711).to_string()]);
-    assert_eq!(told, content(1711));
+    let reported = repository.git(&["cat-file", "blob", &id(1711).to_string()]);
+    assert_eq!(reported, content(1711));
     let output = Command::new("sh")
         .args(["-c", "ulimit -n \"$1\" && shift && exec \"$@\"", "sh"])
         .arg(DESCRIPTORS.to_string())

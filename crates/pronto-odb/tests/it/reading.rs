@@ -3,8 +3,8 @@
 use std::io::Read as _;
 
 use pronto_hash::{Kind, ObjectId, Prefix};
-use pronto_io::view::Access;
-use pronto_odb::{Content, Matches, Options, Store};
+use pronto_io::view::ViewAccess;
+use pronto_odb::{ObjectData, Options, PrefixMatches, Store};
 
 use super::support::{Repository, assert_same, git_in, git_with_input};
 
@@ -22,7 +22,7 @@ fn one_pack_mapped_and_by_position() {
     repository.commit_history(2, 120);
     repository.git(&["repack", "-adfq", "--depth=50", "--window=50"]);
     let listed = repository.listed_objects();
-    for access in [Access::Mapped, Access::Positional] {
+    for access in [ViewAccess::Mapped, ViewAccess::Positional] {
         let mut options = repository.options();
         options.access = access;
         let store = Store::open(repository.objects(), options).expect("it can be opened");
@@ -40,7 +40,7 @@ fn deltas_that_name_their_base_by_id_and_old_indexes() {
     let index = std::fs::read(repository.pack_file("idx")).expect("it is there");
     assert_ne!(&index[..4], b"\xfftOc");
     let listed = repository.listed_objects();
-    for access in [Access::Mapped, Access::Positional] {
+    for access in [ViewAccess::Mapped, ViewAccess::Positional] {
         let mut options = repository.options();
         options.access = access;
         let store = Store::open(repository.objects(), options).expect("it can be opened");
@@ -90,7 +90,7 @@ fn many_packs_and_a_multi_pack_index() {
     let listed = repository.listed_objects();
     assert_same(&repository.store(), &listed);
     let mut options = repository.options();
-    options.access = Access::Positional;
+    options.access = ViewAccess::Positional;
     let store = Store::open(repository.objects(), options).expect("it can be opened");
     assert_same(&store, &listed);
 }
@@ -218,7 +218,7 @@ fn large_blobs_are_streamed() {
             repository.git(&["commit", "-qm", "big"]);
             repository.git(&["repack", "-adq"]);
         }
-        for access in [Access::Mapped, Access::Positional] {
+        for access in [ViewAccess::Mapped, ViewAccess::Positional] {
             let mut options = repository.options();
             options.access = access;
             let store = Store::open(repository.objects(), options).expect("it can be opened");
@@ -235,12 +235,12 @@ fn large_blobs_are_streamed() {
                     .find_or_stream(&id, threshold, &mut found)
                     .expect("it can be read");
                 match got.expect("it is there") {
-                    Content::Large(mut reader) => {
+                    ObjectData::Large(mut reader) => {
                         assert!(large);
                         found.clear();
                         reader.read_to_end(&mut found).expect("it is whole");
                     }
-                    Content::Whole(_) => assert!(!large),
+                    ObjectData::Whole(_) => assert!(!large),
                 }
                 assert!(found == content);
             }
@@ -292,14 +292,17 @@ fn prefixes_and_how_short_they_can_be() {
                 .filter(|id| prefix.cmp_oid(id).is_eq())
                 .collect();
             let expected = match all.as_slice() {
-                [one] => Matches::One(*one),
-                _ => Matches::Ambiguous(all),
+                [one] => PrefixMatches::One(*one),
+                _ => PrefixMatches::Ambiguous(all),
             };
             assert_eq!(store.prefix(prefix).expect("it can be read"), expected);
         }
     }
     let none = Prefix::from_hex("ffffffffff").expect("hex");
-    assert_eq!(store.prefix(none).expect("it can be read"), Matches::None);
+    assert_eq!(
+        store.prefix(none).expect("it can be read"),
+        PrefixMatches::None
+    );
     for id in ids.iter().step_by(7) {
         let expected = git_in(
             repository.directory.path(),

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use pronto_hash::{Kind, ObjectId};
-use pronto_io::view::Access;
+use pronto_io::view::ViewAccess;
 use pronto_odb::{Options, Store};
 
 use super::support::{ListedObject, Repository};
@@ -23,7 +23,7 @@ fn child() {
         return;
     };
     let mut options = Options::default();
-    options.access = Access::Mapped;
+    options.access = ViewAccess::Mapped;
     // Caches are disabled.
     options.delta_base_cache_bytes = 0;
     let store = Store::open(objects, options).expect("it can be opened");

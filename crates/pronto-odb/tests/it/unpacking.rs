@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{Kind, ObjectId};
 use pronto_odb::{Quarantine, Store};
-use pronto_pack::indexer::{Context, Inspect, Options};
+use pronto_pack::indexer::{IndexContext, Inspect, Options};
 
 use super::support::{Repository, assert_same, git_with_input};
 
@@ -48,7 +48,7 @@ fn every_object_becomes_a_loose_one() {
             options.threads = threads;
             options.big_file_threshold_bytes = big_file_threshold_bytes;
             let outcome = store
-                .unpack(&mut &pack[..], &options, &Context::default())
+                .unpack(&mut &pack[..], &options, &IndexContext::default())
                 .expect("the pack is sound");
             assert_eq!(outcome.objects as usize, listed.len());
             assert!(outcome.deltas > 0, "the pack has deltas");
@@ -93,7 +93,11 @@ fn bases_of_a_thin_pack_stay_where_they_are() {
     let quarantine = Quarantine::begin(&store).expect("it can be made");
     let outcome = quarantine
         .store()
-        .unpack(&mut &thin[..], &Options::default(), &Context::default())
+        .unpack(
+            &mut &thin[..],
+            &Options::default(),
+            &IndexContext::default(),
+        )
         .expect("the pack is sound");
     assert!(outcome.added > 0, "the pack is thin");
     assert_eq!(loose_files(&store), 0, "nothing is seen yet");
@@ -112,7 +116,11 @@ fn objects_that_are_there_are_not_written_again() {
     let store = repository.store();
     let pack = whole_pack(&repository);
     store
-        .unpack(&mut &pack[..], &Options::default(), &Context::default())
+        .unpack(
+            &mut &pack[..],
+            &Options::default(),
+            &IndexContext::default(),
+        )
         .expect("the pack is sound");
     assert_eq!(loose_files(&store), 0);
 }
@@ -129,7 +137,11 @@ fn broken_packs_leave_no_temporary_files() {
         let target = Repository::new(Kind::Sha1);
         let store = target.store();
         store
-            .unpack(&mut &broken[..], &Options::default(), &Context::default())
+            .unpack(
+                &mut &broken[..],
+                &Options::default(),
+                &IndexContext::default(),
+            )
             .expect_err("the pack is broken");
         assert_eq!(temporary_files(&store), 0);
     }
@@ -169,9 +181,9 @@ fn whoever_inspects_sees_each_object_first_and_can_refuse() {
     source.commit_history(8, 5);
     let listed = source.listed_objects();
     let notes = Notes::default();
-    let context = Context {
+    let context = IndexContext {
         inspect: Some(&notes),
-        ..Context::default()
+        ..IndexContext::default()
     };
     let target = Repository::new(Kind::Sha1);
     let pack = whole_pack(&source);

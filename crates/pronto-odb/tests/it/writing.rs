@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use gix_object::Kind as ObjectKind;
 use pronto_hash::Kind;
-use pronto_odb::{ErrorKind, Quarantine, Sharing, Store};
+use pronto_odb::{ErrorKind, Quarantine, SharedPermissions, Store};
 
 use super::support::{Repository, assert_same, git_in, git_with_input};
 
@@ -68,10 +68,10 @@ fn a_stream_of_the_wrong_size_leaves_nothing() {
 fn permissions_follow_sharing() {
     let repository = Repository::new(Kind::Sha1);
     for (sharing, name, file, directory) in [
-        (Sharing::Umask, "umask", 0o444, None),
-        (Sharing::Group, "group", 0o444, Some(0o2770)),
-        (Sharing::Everybody, "all", 0o444, Some(0o2775)),
-        (Sharing::Mode(0o640), "0640", 0o440, Some(0o2750)),
+        (SharedPermissions::Umask, "umask", 0o444, None),
+        (SharedPermissions::Group, "group", 0o444, Some(0o2770)),
+        (SharedPermissions::Everybody, "all", 0o444, Some(0o2775)),
+        (SharedPermissions::Mode(0o640), "0640", 0o440, Some(0o2750)),
     ] {
         let mut options = repository.options();
         options.sharing = sharing;
@@ -228,9 +228,9 @@ fn a_pack_is_indexed_into_a_quarantine() {
     }
     let quarantine = Quarantine::begin(&store).expect("it can be made");
     let inventory = store.inventory().expect("it can be listed");
-    let context = indexer::Context {
+    let context = indexer::IndexContext {
         existing: Some(&inventory),
-        ..indexer::Context::default()
+        ..indexer::IndexContext::default()
     };
     let options = indexer::Options::default();
     let directory = quarantine.pack_directory();
@@ -262,9 +262,9 @@ fn an_object_that_differs_from_the_one_that_is_there_is_refused() {
         .expect("it can be written");
     let quarantine = Quarantine::begin(&store).expect("it can be made");
     let inventory = store.inventory().expect("it can be listed");
-    let context = indexer::Context {
+    let context = indexer::IndexContext {
         existing: Some(&inventory),
-        ..indexer::Context::default()
+        ..indexer::IndexContext::default()
     };
     let error = index_stream(
         &mut &pack[..],

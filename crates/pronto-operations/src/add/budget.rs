@@ -5,23 +5,23 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 /// Limits the bytes that all threads hold at a time. A content larger than the limit is held alone.
 /// Acquiring costs a lock, so the budget is meant for large contents.
 #[derive(Debug)]
-pub(super) struct Budget {
+pub(super) struct ContentBudget {
     most_bytes: u64,
     held_bytes: Mutex<u64>,
     freed: Condvar,
 }
 
-/// A reserved part of a [`Budget`], which is released on drop. A holder must not wait for another
+/// A reserved part of a [`ContentBudget`], which is released on drop. A holder must not wait for another
 /// reservation.
 #[derive(Debug)]
-pub(super) struct Held<'a> {
-    budget: &'a Budget,
+pub(super) struct BudgetShare<'a> {
+    budget: &'a ContentBudget,
     bytes: u64,
 }
 
-impl Budget {
-    pub(super) fn new(most_bytes: u64) -> Budget {
-        Budget {
+impl ContentBudget {
+    pub(super) fn new(most_bytes: u64) -> ContentBudget {
+        ContentBudget {
             most_bytes,
             held_bytes: Mutex::new(0),
             freed: Condvar::new(),
@@ -29,11 +29,11 @@ impl Budget {
     }
 
     /// Waits until `bytes` more may be held, and reserves them.
-    pub(super) fn take(&self, bytes: u64) -> Held<'_> {
+    pub(super) fn take(&self, bytes: u64) -> BudgetShare<'_> {
         let is_full = |held: &mut u64| *held > 0 && held.saturating_add(bytes) > self.most_bytes;
         let held = self.freed.wait_while(self.held(), is_full);
         *held.unwrap_or_else(PoisonError::into_inner) += bytes;
-        Held {
+        BudgetShare {
             budget: self,
             bytes,
         }
@@ -45,7 +45,7 @@ impl Budget {
     }
 }
 
-impl Drop for Held<'_> {
+impl Drop for BudgetShare<'_> {
     fn drop(&mut self) {
         *self.budget.held() -= self.bytes;
         self.budget.freed.notify_all();
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn threads_hold_no_more_than_there_is() {
-        let budget = Budget::new(10);
+        let budget = ContentBudget::new(10);
         let (now, most) = (AtomicU64::new(0), AtomicU64::new(0));
         std::thread::scope(|scope| {
             for thread in 0..8_u64 {

@@ -16,7 +16,7 @@ use crate::{Error, ErrorKind};
 /// message.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum Failure {
+pub enum StagingFailure {
     /// The path is not a regular file, a symbolic link or the top directory of a repository.
     UnfitKind(BString),
     /// The content of a file, the target of a symbolic link or the `HEAD` of a nested repository
@@ -43,80 +43,83 @@ pub enum Failure {
     },
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for StagingFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::UnfitKind(path) => write!(
+            StagingFailure::UnfitKind(path) => write!(
                 f,
                 "{path}: can only add regular files, symbolic links or git-directories"
             ),
-            Failure::Unreadable { error, .. }
-            | Failure::NotStored { error, .. }
-            | Failure::HostilePath { error, .. } => error.fmt(f),
+            StagingFailure::Unreadable { error, .. }
+            | StagingFailure::NotStored { error, .. }
+            | StagingFailure::HostilePath { error, .. } => error.fmt(f),
         }
     }
 }
 
 /// The reason why a target has no object.
 #[derive(Debug)]
-pub(crate) enum Stop {
+pub(crate) enum StagingStop {
     /// The file cannot be staged. The operation may continue with other files.
-    File(Failure),
+    File(StagingFailure),
     /// The operation fails as a whole.
     Operation {
         error: Error,
         /// The warnings that were reported before the error.
-        warnings: Vec<filter::Warning>,
+        warnings: Vec<filter::FilterWarning>,
     },
 }
 
-impl Stop {
-    pub(super) fn all(kind: ErrorKind, message: String) -> Stop {
-        Stop::Operation {
+impl StagingStop {
+    pub(super) fn all(kind: ErrorKind, message: String) -> StagingStop {
+        StagingStop::Operation {
             error: Error::new(kind, message),
             warnings: Vec::new(),
         }
     }
 
     /// Returns the failure of a file with a complete message.
-    pub(super) fn unreadable(path: &BStr, message: impl Into<String>) -> Stop {
-        Stop::File(Failure::Unreadable {
+    pub(super) fn unreadable(path: &BStr, message: impl Into<String>) -> StagingStop {
+        StagingStop::File(StagingFailure::Unreadable {
             path: path.to_owned(),
             error: Error::new(ErrorKind::Worktree, message),
         })
     }
 
     /// Returns the failure of a file for an error of the operating system during `action`.
-    pub(super) fn io(path: &BStr, action: String, error: io::Error) -> Stop {
-        Stop::File(Failure::Unreadable {
+    pub(super) fn io(path: &BStr, action: String, error: io::Error) -> StagingStop {
+        StagingStop::File(StagingFailure::Unreadable {
             path: path.to_owned(),
             error: Error::new(ErrorKind::Io, action).because(OsReason(error)),
         })
     }
 }
 
-pub(super) fn unstored(path: &BStr, error: pronto_odb::Error) -> Stop {
-    Stop::File(Failure::NotStored {
+pub(super) fn unstored(path: &BStr, error: pronto_odb::Error) -> StagingStop {
+    StagingStop::File(StagingFailure::NotStored {
         path: path.to_owned(),
         error: from_odb(error),
     })
 }
 
-pub(super) fn unseen(path: &BStr, error: &io::Error) -> Stop {
+pub(super) fn unseen(path: &BStr, error: &io::Error) -> StagingStop {
     let reason = match is_missing(error) {
         true => "No such file or directory".to_owned(),
         false => reason(error),
     };
-    Stop::all(ErrorKind::Io, format!("unable to stat '{path}': {reason}"))
+    StagingStop::all(ErrorKind::Io, format!("unable to stat '{path}': {reason}"))
 }
 
-pub(super) fn unfit(path: &BStr) -> Stop {
-    Stop::File(Failure::UnfitKind(path.to_owned()))
+pub(super) fn unfit(path: &BStr) -> StagingStop {
+    StagingStop::File(StagingFailure::UnfitKind(path.to_owned()))
 }
 
-pub(super) fn unconverted(error: pronto_worktree::Error, warnings: Vec<filter::Warning>) -> Stop {
+pub(super) fn unconverted(
+    error: pronto_worktree::Error,
+    warnings: Vec<filter::FilterWarning>,
+) -> StagingStop {
     let kind = *error.kind();
-    Stop::Operation {
+    StagingStop::Operation {
         error: from_worktree(error.without_context(kind)),
         warnings,
     }

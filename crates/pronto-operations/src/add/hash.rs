@@ -23,10 +23,10 @@ use pronto_io::watch::Watch;
 use pronto_odb::Bulk;
 use pronto_pack::writer::Encoder;
 use pronto_worktree::attributes::Attributes;
-use pronto_worktree::filter::{Conversion, Settings, ToGit, Warning};
+use pronto_worktree::filter::{FilterWarning, PathConversion, Settings, ToGit};
 
-use super::budget::Budget;
-use super::failure::{Failure, Stop, unconverted, unfit, unseen, unstored};
+use super::budget::ContentBudget;
+use super::failure::{StagingFailure, StagingStop, unconverted, unfit, unseen, unstored};
 use crate::hash_object::{digest_stream, staged_blob};
 use crate::objects::from_odb;
 use crate::packs::bulk_options;
@@ -51,14 +51,14 @@ const KEPT_BYTES: usize = 1 << 20;
 
 /// A path to stage.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Target<'a> {
+pub(crate) struct StagedPath<'a> {
     path: &'a BStr,
 }
 
-impl<'a> Target<'a> {
+impl<'a> StagedPath<'a> {
     /// Creates a target for `path`. The path of a nested repository may end with a slash.
     pub(crate) fn new(path: &'a BStr) -> Self {
-        Target { path }
+        StagedPath { path }
     }
 }
 
@@ -66,18 +66,18 @@ impl<'a> Target<'a> {
 #[derive(Debug)]
 pub(crate) struct Hashed {
     /// The warnings of the conversion.
-    pub(super) warnings: Vec<Warning>,
+    pub(super) warnings: Vec<FilterWarning>,
     pub(super) outcome: Outcome,
 }
 
 impl Hashed {
     /// Returns the warnings of the conversion, and the object id or the reason why there is no
     /// object.
-    pub(crate) fn into_parts(self) -> (Vec<Warning>, Result<ObjectId, Stop>) {
+    pub(crate) fn into_parts(self) -> (Vec<FilterWarning>, Result<ObjectId, StagingStop>) {
         let object = match self.outcome {
             Outcome::Object { id, .. } => Ok(id),
-            Outcome::Failed(failure) => Err(Stop::File(failure)),
-            Outcome::Fatal(error) => Err(Stop::Operation {
+            Outcome::Failed(failure) => Err(StagingStop::File(failure)),
+            Outcome::Fatal(error) => Err(StagingStop::Operation {
                 error,
                 warnings: Vec::new(),
             }),
@@ -91,7 +91,7 @@ pub(crate) enum Outcome {
     /// The file was hashed to this object id.
     Object { id: ObjectId, metadata: Metadata },
     /// The file cannot be staged. The operation may continue with other files.
-    Failed(Failure),
+    Failed(StagingFailure),
     /// The operation fails as a whole.
     Fatal(Error),
 }
@@ -120,7 +120,7 @@ impl Hasher<'_> {
     /// # Errors
     /// Fails with [`ErrorKind::Object`] if objects cannot be stored, and with
     /// [`ErrorKind::Interrupted`] if the operation is interrupted.
-    pub(crate) fn run(self, targets: &[Target<'_>]) -> Result<Vec<Hashed>> {
+    pub(crate) fn run(self, targets: &[StagedPath<'_>]) -> Result<Vec<Hashed>> {
         let _region = pronto_io::region!("add", "hash");
         let options = bulk_options(self.repository.config(), self.repository.object_hash())?;
         let large = options.files.big_file_threshold_bytes;
@@ -131,19 +131,19 @@ impl Hasher<'_> {
             objects.write(ObjectKind::Blob, b"").map_err(from_odb)?;
         }
         let programs = Mutex::new(None);
-        let shared = Shared {
+        let shared = HashContext {
             hasher: &self,
             targets,
             bulk: &bulk,
             packed_from: large,
             programs: &programs,
-            budget: Budget::new(HELD_BYTES),
+            budget: ContentBudget::new(HELD_BYTES),
         };
         let gathered = Gather::default();
         pool::run(
             Workers::ADAPTIVE,
             targets.len(),
-            || Worker::new(&shared),
+            || HashWorker::new(&shared),
             |worker, range: Range<usize>| worker.work(range),
             |worker| gathered.add(worker.finish()),
         );
@@ -160,14 +160,14 @@ impl Hasher<'_> {
     }
 }
 
-struct Shared<'a> {
+struct HashContext<'a> {
     hasher: &'a Hasher<'a>,
-    targets: &'a [Target<'a>],
+    targets: &'a [StagedPath<'a>],
     bulk: &'a Bulk,
     /// The size above which files are streamed, unless they must be converted. Such files become
     /// entries of the pack if there is one.
     packed_from: u64,
-    budget: Budget,
+    budget: ContentBudget,
     /// Filter processes (`filter.NAME.process`). One thread uses them at a time, so that each
     /// process is started once.
     programs: &'a Mutex<Option<ToGit>>,
@@ -175,26 +175,26 @@ struct Shared<'a> {
 
 /// A content that is being hashed: the position of its target, the stat data of the file, and the
 /// warnings of the conversion.
-type Token = (usize, Metadata, Vec<Warning>);
+type HashToken = (usize, Metadata, Vec<FilterWarning>);
 
-struct Worker<'a> {
-    shared: &'a Shared<'a>,
+struct HashWorker<'a> {
+    shared: &'a HashContext<'a>,
     converter: ToGit,
-    stream: DigestStream<Vec<u8>, Token>,
-    sink: Sink<'a>,
+    stream: DigestStream<Vec<u8>, HashToken>,
+    sink: HashedContents<'a>,
     stopped: bool,
 }
 
 /// Receives hashed contents.
-struct Sink<'a> {
-    shared: &'a Shared<'a>,
+struct HashedContents<'a> {
+    shared: &'a HashContext<'a>,
     encoder: Encoder,
     spare: Vec<Vec<u8>>,
     results: Vec<(usize, Hashed)>,
 }
 
-impl Sink<'_> {
-    fn take(&mut self, mut body: Vec<u8>, token: Token, id: Result<ObjectId, Collision>) {
+impl HashedContents<'_> {
+    fn take(&mut self, mut body: Vec<u8>, token: HashToken, id: Result<ObjectId, Collision>) {
         let (at, metadata, warnings) = token;
         let result = self.store(at, &body, id);
         self.results.push((at, hashed(result, metadata, warnings)));
@@ -209,9 +209,10 @@ impl Sink<'_> {
         at: usize,
         body: &[u8],
         id: Result<ObjectId, Collision>,
-    ) -> Result<ObjectId, Stop> {
+    ) -> Result<ObjectId, StagingStop> {
         let path = self.shared.targets[at].path;
-        let id = id.map_err(|collision| Stop::all(ErrorKind::Object, collision.to_string()))?;
+        let id =
+            id.map_err(|collision| StagingStop::all(ErrorKind::Object, collision.to_string()))?;
         if self.shared.hasher.writes {
             let bulk = self.shared.bulk;
             let stored = bulk.add(&id, ObjectKind::Blob, body, &mut self.encoder);
@@ -226,14 +227,14 @@ impl Sink<'_> {
 }
 
 fn hashed(
-    result: Result<ObjectId, Stop>,
+    result: Result<ObjectId, StagingStop>,
     metadata: Metadata,
-    mut warnings: Vec<Warning>,
+    mut warnings: Vec<FilterWarning>,
 ) -> Hashed {
     let outcome = match result {
         Ok(id) => Outcome::Object { id, metadata },
-        Err(Stop::File(failure)) => Outcome::Failed(failure),
-        Err(Stop::Operation {
+        Err(StagingStop::File(failure)) => Outcome::Failed(failure),
+        Err(StagingStop::Operation {
             error,
             warnings: more,
         }) => {
@@ -244,15 +245,15 @@ fn hashed(
     Hashed { warnings, outcome }
 }
 
-impl<'a> Worker<'a> {
-    fn new(shared: &'a Shared<'a>) -> Self {
+impl<'a> HashWorker<'a> {
+    fn new(shared: &'a HashContext<'a>) -> Self {
         let hasher = shared.hasher;
         let stack = hasher.attributes.stack();
-        Worker {
+        HashWorker {
             shared,
             converter: ToGit::new(stack, Arc::clone(&hasher.settings)),
             stream: DigestStream::new(hasher.repository.object_hash()),
-            sink: Sink {
+            sink: HashedContents {
                 shared,
                 encoder: shared.bulk.encoder(),
                 spare: Vec::new(),
@@ -287,7 +288,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Examines a target, and starts to hash its content if it is a regular file.
-    fn look(&mut self, at: usize) -> Result<(), Stop> {
+    fn look(&mut self, at: usize) -> Result<(), StagingStop> {
         let path = self.shared.targets[at].path;
         let top = &self.shared.hasher.prepared.top;
         let bare = path.strip_suffix(b"/").unwrap_or(path);
@@ -311,7 +312,7 @@ impl<'a> Worker<'a> {
 
     /// Handles a target that cannot be opened as a file: a symbolic link, or a missing or
     /// unreadable file.
-    fn without_file(&mut self, at: usize, error: io::Error) -> Result<(), Stop> {
+    fn without_file(&mut self, at: usize, error: io::Error) -> Result<(), StagingStop> {
         let path = self.shared.targets[at].path;
         let (directory, name) = crate::path::split(path);
         let top = &self.shared.hasher.prepared.top;
@@ -325,7 +326,7 @@ impl<'a> Worker<'a> {
             }
             let target = directory
                 .read_link(name)
-                .map_err(|error| Stop::io(path, format!("readlink(\"{path}\")"), error))?;
+                .map_err(|error| StagingStop::io(path, format!("readlink(\"{path}\")"), error))?;
             self.digest(at, metadata, target, Vec::new());
             return Ok(());
         }
@@ -336,7 +337,7 @@ impl<'a> Worker<'a> {
             self.announce(at, metadata);
             return Ok(());
         }
-        Err(Stop::io(path, format!("open(\"{path}\")"), error))
+        Err(StagingStop::io(path, format!("open(\"{path}\")"), error))
     }
 
     /// Records a file with intent to add, without its content.
@@ -347,22 +348,22 @@ impl<'a> Worker<'a> {
     }
 
     /// Handles a nested repository: its object is the commit of its `HEAD`.
-    fn gitlink(&mut self, at: usize, metadata: Metadata) -> Result<(), Stop> {
+    fn gitlink(&mut self, at: usize, metadata: Metadata) -> Result<(), StagingStop> {
         let path = self.shared.targets[at].path;
         let Some(id) = self.shared.hasher.repository.submodule_commit(path) else {
             let text = format!("'{path}' does not have a commit checked out");
-            return Err(Stop::unreadable(path, text));
+            return Err(StagingStop::unreadable(path, text));
         };
         if id.kind() != self.shared.hasher.repository.object_hash() {
             let text = "cannot add a submodule of a different hash algorithm";
-            return Err(Stop::unreadable(path, text));
+            return Err(StagingStop::unreadable(path, text));
         }
         let result = hashed(Ok(id), metadata, Vec::new());
         self.sink.results.push((at, result));
         Ok(())
     }
 
-    fn file(&mut self, at: usize, file: &File, metadata: Metadata) -> Result<(), Stop> {
+    fn file(&mut self, at: usize, file: &File, metadata: Metadata) -> Result<(), StagingStop> {
         let path = self.shared.targets[at].path;
         let size = metadata.size_bytes;
         let settings = &self.shared.hasher.settings;
@@ -379,11 +380,11 @@ impl<'a> Worker<'a> {
         let read = read_at_most(file, size, &mut content);
         let read = read.map_err(|error| {
             let action = format!("read error while indexing {path}");
-            Stop::io(path, action, error)
+            StagingStop::io(path, action, error)
         })?;
         if read as u64 != size {
             let text = format!("short read while indexing {path}");
-            return Err(Stop::unreadable(path, text));
+            return Err(StagingStop::unreadable(path, text));
         }
         let mut warnings = Vec::new();
         if !keeps {
@@ -397,9 +398,9 @@ impl<'a> Worker<'a> {
         &mut self,
         path: &BStr,
         content: Vec<u8>,
-        conversion: &Conversion,
-        warnings: &mut Vec<Warning>,
-    ) -> Result<Vec<u8>, Stop> {
+        conversion: &PathConversion,
+        warnings: &mut Vec<FilterWarning>,
+    ) -> Result<Vec<u8>, StagingStop> {
         let hasher = self.shared.hasher;
         let by_program = conversion.needs_program_towards_git(&hasher.settings);
         let staged = |out: &mut Vec<u8>| {
@@ -429,7 +430,13 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn digest(&mut self, at: usize, metadata: Metadata, body: Vec<u8>, warnings: Vec<Warning>) {
+    fn digest(
+        &mut self,
+        at: usize,
+        metadata: Metadata,
+        body: Vec<u8>,
+        warnings: Vec<FilterWarning>,
+    ) {
         let header = gix_object::encode::loose_header(ObjectKind::Blob, body.len() as u64);
         let token = (at, metadata, warnings);
         let sink = &mut self.sink;
@@ -445,7 +452,12 @@ impl<'a> Worker<'a> {
     }
 
     /// Hashes a file that is too large to be held in memory.
-    fn stream(&mut self, at: usize, mut file: &File, metadata: Metadata) -> Result<(), Stop> {
+    fn stream(
+        &mut self,
+        at: usize,
+        mut file: &File,
+        metadata: Metadata,
+    ) -> Result<(), StagingStop> {
         let shared = self.shared;
         let path = shared.targets[at].path;
         let size = metadata.size_bytes;
@@ -472,13 +484,13 @@ impl<'a> Worker<'a> {
         at: usize,
         mut file: &File,
         size: u64,
-    ) -> Result<Option<ObjectId>, Stop> {
+    ) -> Result<Option<ObjectId>, StagingStop> {
         let shared = self.shared;
         let (path, hasher) = (shared.targets[at].path, shared.hasher);
         if hasher.writes && hasher.prepared.index.find(path, 0).is_err() {
             return Ok(None);
         }
-        let failure = |error: io::Error| Stop::unreadable(path, error.to_string());
+        let failure = |error: io::Error| StagingStop::unreadable(path, error.to_string());
         let kind = hasher.repository.object_hash();
         let id = digest_stream(kind, ObjectKind::Blob, size, &mut file).map_err(failure)?;
         let contains = || shared.bulk.contains(&id);

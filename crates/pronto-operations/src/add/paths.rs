@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use bstr::{BStr, BString, ByteSlice};
 use pronto_index::{EntryRef, Flags, mode};
 use pronto_io::dir::{Directory, EntryKind};
-use pronto_worktree::ignore::Stack;
+use pronto_worktree::ignore::IgnoreStack;
 use pronto_worktree::status::Outcome;
 
-use super::{Event, Selection, Step, Work};
+use super::{AddChange, AddRun, AddSelection, Event};
 use crate::status::read_ignore_file;
 use crate::{Error, ErrorKind, Result, path};
 
-impl Work<'_> {
+impl AddRun<'_> {
     /// Returns the error if a path cannot be staged because of its position: beyond a symbolic
     /// link, or in a submodule.
     pub(super) fn misplaced(&self) -> Option<Error> {
@@ -81,7 +81,7 @@ impl Work<'_> {
             let (index, objects) = (&prepared.index, Some(prepared.objects));
             read_ignore_file(&prepared.top, b".gitignore", index, objects, directory)
         };
-        let mut stack = Stack::new(&self.patterns, Some(&read));
+        let mut stack = IgnoreStack::new(&self.patterns, Some(&read));
         let mut ignored = BTreeSet::new();
         for at in (0..pathspec.len()).filter(|at| !pathspec.excludes(*at)) {
             let path = pathspec.path(at);
@@ -159,7 +159,8 @@ impl Work<'_> {
                 let message = format!("pathspec '{spec}' did not match any files");
                 return Some(Error::new(ErrorKind::InvalidInput, message));
             }
-            if self.options.selection == Selection::All && self.would_be_ignored(path.as_bstr()) {
+            if self.options.selection == AddSelection::All && self.would_be_ignored(path.as_bstr())
+            {
                 ignored.push(path);
                 ignored.sort();
             }
@@ -178,13 +179,13 @@ impl Work<'_> {
             read_ignore_file(&prepared.top, b".gitignore", index, objects, directory)
         };
         let path = path.strip_suffix(b"/").unwrap_or(path).as_bstr();
-        let mut stack = Stack::new(&self.patterns, Some(&read));
+        let mut stack = IgnoreStack::new(&self.patterns, Some(&read));
         stack.enter(path::split(path).0.into());
         stack.is_ignored(path, false)
     }
 
     /// Returns the tracked files that the pathspec selects, for `--renormalize`.
-    pub(super) fn all_tracked(&self) -> Vec<Step> {
+    pub(super) fn all_tracked(&self) -> Vec<AddChange> {
         let counts = |entry: &EntryRef<'_>| {
             let hidden = entry.flags.contains(Flags::SKIP_WORKTREE);
             let kind = entry.mode & mode::TYPE;
@@ -195,7 +196,7 @@ impl Work<'_> {
         };
         let entries = self.index().iter().filter(counts);
         entries
-            .map(|entry| Step::Add(entry.path.to_owned()))
+            .map(|entry| AddChange::Add(entry.path.to_owned()))
             .collect()
     }
 }

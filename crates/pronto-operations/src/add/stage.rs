@@ -2,20 +2,20 @@
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
-use pronto_index::{Edit, Entry, EntryRef, Flags, ResolveUndo, Unmerged, mode};
+use pronto_index::{Entry, EntryRef, Flags, IndexEdit, ResolveUndo, Unmerged, mode};
 use pronto_io::dir::Metadata;
 use pronto_worktree::pathspec::Pathspec;
 use pronto_worktree::{Protect, recorded};
 
 use super::hash::{Hashed, Outcome};
-use super::{Event, Failure, Options, Report, Selection};
+use super::{AddSelection, Event, Options, Report, StagingFailure};
 use crate::errors::{from_index, from_worktree};
 use crate::session::WorktreeSession;
 use crate::{Repository, Result};
 
 /// A new index: the old one with pending changes.
-pub(crate) struct Stage<'a> {
-    edit: Edit<'a>,
+pub(crate) struct StagedIndex<'a> {
+    edit: IndexEdit<'a>,
     options: &'a Options,
     trusts_file_mode: bool,
     has_symlinks: bool,
@@ -26,15 +26,15 @@ pub(crate) struct Stage<'a> {
     clear_directory: Option<BString>,
 }
 
-impl<'a> Stage<'a> {
+impl<'a> StagedIndex<'a> {
     pub(crate) fn new(
         prepared: &'a WorktreeSession<'a>,
         repository: &Repository,
         options: &'a Options,
     ) -> Result<Self> {
         let undo = prepared.index.resolve_undo().map_err(from_index)?;
-        Ok(Stage {
-            edit: Edit::new(&prepared.index),
+        Ok(StagedIndex {
+            edit: IndexEdit::new(&prepared.index),
             options,
             trusts_file_mode: repository.trusts_file_mode()?,
             has_symlinks: prepared.options.symlinks,
@@ -46,7 +46,7 @@ impl<'a> Stage<'a> {
     }
 
     /// Returns the completed changes.
-    pub(crate) fn into_edit(mut self) -> Result<Edit<'a>> {
+    pub(crate) fn into_edit(mut self) -> Result<IndexEdit<'a>> {
         if self.undo_changed {
             let undo = (!self.undo.paths.is_empty()).then_some(self.undo);
             self.edit.set_resolve_undo(undo);
@@ -103,14 +103,14 @@ impl<'a> Stage<'a> {
             let kind = *error.kind();
             let error = from_worktree(error.without_context(kind));
             let path = path.to_owned();
-            let failure = Failure::HostilePath { path, error };
+            let failure = StagingFailure::HostilePath { path, error };
             report.events.push(Event::Failure(failure));
             report.failed = true;
             return false;
         }
         let before = self.edit.get(path, 0);
         // A renormalized file is reported as changed.
-        let was_same = self.options.selection != Selection::Renormalize
+        let was_same = self.options.selection != AddSelection::Renormalize
             && before.is_some_and(|before| before.id == id && before.mode == mode);
         let mut entry = Entry {
             path: path.to_owned(),
@@ -215,7 +215,7 @@ impl<'a> Stage<'a> {
     }
 
     /// Returns the pending changes.
-    pub(crate) fn edit_mut(&mut self) -> &mut Edit<'a> {
+    pub(crate) fn edit_mut(&mut self) -> &mut IndexEdit<'a> {
         &mut self.edit
     }
 
@@ -231,7 +231,7 @@ impl<'a> Stage<'a> {
     }
 
     /// Returns the pending changes, without the resolve-undo data.
-    pub(crate) fn edit(&self) -> &Edit<'a> {
+    pub(crate) fn edit(&self) -> &IndexEdit<'a> {
         &self.edit
     }
 

@@ -4,14 +4,14 @@ use std::fmt;
 
 use bstr::{BStr, BString, ByteSlice};
 
-use super::{Format, Formats, Options};
+use super::{ArchiveFormat, Formats, Options};
 use crate::revision::approximate_date;
 use crate::{Error, ErrorKind, Result as Done};
 
 /// The parsed arguments of `git archive`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Arguments {
+pub struct ArchiveArguments {
     /// List the formats (`--list`).
     pub lists: bool,
     /// Show the paths of entries (`--verbose`).
@@ -27,7 +27,7 @@ pub struct Arguments {
     /// Read attributes from the worktree, too (`--worktree-attributes`).
     pub worktree_attributes: bool,
     /// The files of `--add-file` and `--add-virtual-file`.
-    pub added: Vec<Added>,
+    pub added: Vec<AddedFile>,
     /// An option that is not allowed here, without its dashes: `output`, `remote` or `exec`.
     pub misplaced: Option<&'static str>,
     /// The operands: the tree, and pathspecs.
@@ -38,7 +38,7 @@ pub struct Arguments {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 #[non_exhaustive]
-pub enum Added {
+pub enum AddedFile {
     /// The value of `--add-file`, with the `--prefix` that was given before.
     File {
         /// The text before the name in the archive.
@@ -124,27 +124,27 @@ const OPTIONS: [Long; 11] = [
 ];
 
 /// A long option as it was written.
-struct Written {
+struct WrittenOption {
     option: Long,
     is_negated: bool,
 }
 
-impl Written {
+impl WrittenOption {
     fn shown(&self) -> String {
         let no = if self.is_negated { "no-" } else { "" };
         format!("{no}{}", self.option.name)
     }
 }
 
-impl Arguments {
+impl ArchiveArguments {
     /// Parses the arguments. Options may follow operands, and their names may be abbreviated.
     ///
     /// # Errors
     /// Fails if an option is unknown or ambiguous, lacks its value, or has a value but takes none.
     pub fn parse<'a>(
         words: impl IntoIterator<Item = &'a BStr>,
-    ) -> Result<Arguments, ArgumentsError> {
-        let mut parsed = Arguments::default();
+    ) -> Result<ArchiveArguments, ArgumentsError> {
+        let mut parsed = ArchiveArguments::default();
         let mut words = words.into_iter();
         while let Some(word) = words.next() {
             match word.as_bytes() {
@@ -179,7 +179,7 @@ impl Arguments {
     ///
     /// # Errors
     /// Fails with [`ErrorKind::InvalidInput`] if the format does not have the compression level.
-    pub fn options(&self, format: &Format) -> Done<Options> {
+    pub fn options(&self, format: &ArchiveFormat) -> Done<Options> {
         if let Some(level) = self.level {
             format.check_level(level)?;
         }
@@ -260,7 +260,7 @@ impl Arguments {
                 let message = format!("unknown switch `{}'", shown.as_bstr());
                 return Err(usage_error(message));
             };
-            let written = Written {
+            let written = WrittenOption {
                 option,
                 is_negated: false,
             };
@@ -282,7 +282,7 @@ impl Arguments {
         Ok(())
     }
 
-    fn take(&mut self, written: &Written, value: &BStr) {
+    fn take(&mut self, written: &WrittenOption, value: &BStr) {
         let is_set = !written.is_negated;
         let owned = is_set.then(|| value.to_owned());
         match written.option.name {
@@ -293,11 +293,11 @@ impl Arguments {
             "verbose" => self.is_verbose = is_set,
             "list" => self.lists = is_set,
             "add-file" | "add-virtual-file" if !is_set => self.added.clear(),
-            "add-file" => self.added.push(Added::File {
+            "add-file" => self.added.push(AddedFile::File {
                 prefix: self.prefix.clone(),
                 path: value.to_owned(),
             }),
-            "add-virtual-file" => self.added.push(Added::Virtual(value.to_owned())),
+            "add-virtual-file" => self.added.push(AddedFile::Virtual(value.to_owned())),
             name if is_set => self.misplaced = Some(name),
             _ => self.misplaced = None,
         }
@@ -305,7 +305,7 @@ impl Arguments {
 }
 
 /// Finds the option `name`, which may be abbreviated or negated. `text` is the whole argument.
-fn find(text: &BStr, name: &BStr) -> Result<Written, ArgumentsError> {
+fn find(text: &BStr, name: &BStr) -> Result<WrittenOption, ArgumentsError> {
     let spellings = OPTIONS.iter().flat_map(|&option| {
         let direct = (option.name.to_owned(), option, false);
         let negated = (format!("no-{}", option.name), option, true);
@@ -323,7 +323,7 @@ fn find(text: &BStr, name: &BStr) -> Result<Written, ArgumentsError> {
         [(spelling, option, true)] if !option.can_be_negated => {
             Err(short_error(format!("option `{spelling}' isn't available")))
         }
-        [(_, option, is_negated)] => Ok(Written {
+        [(_, option, is_negated)] => Ok(WrittenOption {
             option: *option,
             is_negated: *is_negated,
         }),
@@ -351,9 +351,9 @@ fn usage_error(message: String) -> ArgumentsError {
 mod tests {
     use super::*;
 
-    fn parse(words: &[&str]) -> Result<Arguments, String> {
+    fn parse(words: &[&str]) -> Result<ArchiveArguments, String> {
         let words = words.iter().map(|word| BStr::new(*word));
-        Arguments::parse(words).map_err(|error| error.message)
+        ArchiveArguments::parse(words).map_err(|error| error.message)
     }
 
     #[test]

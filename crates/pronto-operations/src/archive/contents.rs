@@ -5,17 +5,17 @@ use std::io::Read;
 use bstr::{BStr, ByteSlice};
 use gix_object::Kind;
 use pronto_io::watch::Watch;
-use pronto_odb::{Content, ObjectReader, Store};
-use pronto_worktree::filter::{Asked, FileToSmudge, Internal, Programs, Settings};
+use pronto_odb::{ObjectData, ObjectReader, Store};
+use pronto_worktree::filter::{FileToSmudge, FilterAnswer, FilterPrograms, Internal, Settings};
 
 use super::substitute::Substitution;
-use super::{Entry, EntryKind, too_large, unsupported};
+use super::{Entry, MemberKind, too_large, unsupported};
 use crate::errors::{from_odb, from_worktree};
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// The size limits for contents.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
+pub(super) struct ContentLimits {
     /// Files above this size are neither held in memory nor converted, as in Git, unless
     /// placeholders are replaced in them.
     pub(super) big_file_bytes: u64,
@@ -24,7 +24,7 @@ pub(super) struct Limits {
 }
 
 /// The content of an entry.
-pub(super) enum Body<'a> {
+pub(super) enum EntryBody<'a> {
     /// The whole content.
     Bytes(&'a [u8]),
     /// A large blob, which is streamed.
@@ -32,28 +32,28 @@ pub(super) enum Body<'a> {
 }
 
 /// Reads and converts contents. Owns its buffers.
-pub(super) struct Contents<'a> {
+pub(super) struct ContentConverter<'a> {
     objects: &'a Store,
     settings: &'a Settings,
-    limits: Limits,
+    limits: ContentLimits,
     watch: &'a Watch<'a>,
     blob: Vec<u8>,
     large: Option<ObjectReader>,
     internal: Internal,
     filtered: Vec<u8>,
-    programs: Option<Programs>,
+    programs: Option<FilterPrograms>,
     substitution: Option<&'a Substitution<'a>>,
     substituted: Vec<u8>,
 }
 
-impl<'a> Contents<'a> {
+impl<'a> ContentConverter<'a> {
     pub(super) fn new(
         repository: &'a Repository,
         settings: &'a Settings,
-        limits: Limits,
+        limits: ContentLimits,
         watch: &'a Watch<'a>,
     ) -> Result<Self> {
-        Ok(Contents {
+        Ok(ContentConverter {
             objects: repository.objects()?,
             settings,
             limits,
@@ -79,12 +79,12 @@ impl<'a> Contents<'a> {
     /// # Errors
     /// Fails with [`ErrorKind::Object`] if the blob is missing or corrupt, and with other kinds if
     /// the blob is too large or a required filter fails.
-    pub(super) fn read(&mut self, entry: &Entry) -> Result<Body<'_>> {
+    pub(super) fn read(&mut self, entry: &Entry) -> Result<EntryBody<'_>> {
         let is_held = match entry.kind {
-            EntryKind::Directory => return Ok(Body::Bytes(b"")),
-            EntryKind::Link => true,
+            MemberKind::Directory => return Ok(EntryBody::Bytes(b"")),
+            MemberKind::Link => true,
             // Git also reads these files as a whole if the tree has no commit for the substitution.
-            EntryKind::File { .. } => entry.substitutes,
+            MemberKind::File { .. } => entry.substitutes,
         };
         let most_bytes = match is_held {
             true => self.limits.most_held_bytes,
@@ -95,14 +95,14 @@ impl<'a> Contents<'a> {
             .find_or_stream(&entry.id, most_bytes.saturating_add(1), &mut self.blob)
             .map_err(from_odb)?;
         match found {
-            Some(Content::Whole(Kind::Blob)) => {}
-            Some(Content::Large(reader)) if reader.kind() == Kind::Blob => {
+            Some(ObjectData::Whole(Kind::Blob)) => {}
+            Some(ObjectData::Large(reader)) if reader.kind() == Kind::Blob => {
                 if is_held {
                     return Err(too_large(entry.path.as_bstr(), most_bytes));
                 }
                 let size = reader.size_bytes();
                 let from = self.large.insert(reader);
-                return Ok(Body::Stream { size, from });
+                return Ok(EntryBody::Stream { size, from });
             }
             _ => {
                 let message = format!("cannot read '{}'", entry.id);
@@ -110,28 +110,28 @@ impl<'a> Contents<'a> {
             }
         }
         match entry.kind {
-            EntryKind::File { .. } if entry.substitutes => self.substitute(entry),
-            EntryKind::File { .. } => self.convert(entry),
-            _ => Ok(Body::Bytes(&self.blob)),
+            MemberKind::File { .. } if entry.substitutes => self.substitute(entry),
+            MemberKind::File { .. } => self.convert(entry),
+            _ => Ok(EntryBody::Bytes(&self.blob)),
         }
     }
 
-    fn substitute(&mut self, entry: &Entry) -> Result<Body<'_>> {
+    fn substitute(&mut self, entry: &Entry) -> Result<EntryBody<'_>> {
         let (Some(substitution), watch) = (self.substitution, self.watch) else {
             return self.convert(entry);
         };
         if entry.conversion.needs_program(self.settings) {
             return Err(unsupported("a filter and the attribute export-subst"));
         }
-        let Body::Bytes(content) = self.convert(entry)? else {
+        let EntryBody::Bytes(content) = self.convert(entry)? else {
             return Err(unsupported("such a file with the attribute export-subst"));
         };
         let substituted = substitution.apply(entry.path.as_bstr(), content, watch)?;
         self.substituted = substituted;
-        Ok(Body::Bytes(&self.substituted))
+        Ok(EntryBody::Bytes(&self.substituted))
     }
 
-    fn convert(&mut self, entry: &Entry) -> Result<Body<'_>> {
+    fn convert(&mut self, entry: &Entry) -> Result<EntryBody<'_>> {
         let (path, conversion): (&BStr, _) = (entry.path.as_bstr(), &entry.conversion);
         let settings = self.settings;
         let content = self
@@ -139,7 +139,7 @@ impl<'a> Contents<'a> {
             .to_worktree(path, &self.blob, conversion, settings)
             .map_err(from_worktree)?;
         if !conversion.needs_program(settings) {
-            return Ok(Body::Bytes(content));
+            return Ok(EntryBody::Bytes(content));
         }
         let file = FileToSmudge {
             path,
@@ -149,11 +149,11 @@ impl<'a> Contents<'a> {
             may_delay: false,
         };
         let programs = &mut self.programs;
-        let programs = programs.get_or_insert_with(|| Programs::new(settings));
+        let programs = programs.get_or_insert_with(|| FilterPrograms::new(settings));
         let asked = programs.smudge(&file, settings, &mut self.filtered);
         match asked.map_err(from_worktree)? {
-            Asked::Filtered => Ok(Body::Bytes(&self.filtered)),
-            Asked::Unfiltered | Asked::Delayed(_) => Ok(Body::Bytes(content)),
+            FilterAnswer::Filtered => Ok(EntryBody::Bytes(&self.filtered)),
+            FilterAnswer::Unfiltered | FilterAnswer::Delayed(_) => Ok(EntryBody::Bytes(content)),
         }
     }
 }

@@ -26,21 +26,21 @@ pub(super) enum Method {
 
 /// The format of an archive. The default is tar.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Format {
+pub struct ArchiveFormat {
     name: BString,
     pub(super) method: Method,
     is_remote: bool,
 }
 
-impl Default for Format {
+impl Default for ArchiveFormat {
     fn default() -> Self {
-        Format::built_in("tar", Method::Tar)
+        ArchiveFormat::built_in("tar", Method::Tar)
     }
 }
 
-impl Format {
+impl ArchiveFormat {
     fn built_in(name: &str, method: Method) -> Self {
-        Format {
+        ArchiveFormat {
             name: name.into(),
             method,
             is_remote: true,
@@ -79,10 +79,10 @@ impl Format {
 
 /// All formats, in the order in which Git lists them. Costs one iteration over the configuration.
 #[derive(Clone, Debug)]
-pub struct Formats(Vec<Format>);
+pub struct Formats(Vec<ArchiveFormat>);
 
 /// A tar filter, while the configuration is read.
-struct Filter {
+struct TarFilter {
     name: BString,
     command: Option<BString>,
     is_remote: bool,
@@ -95,7 +95,7 @@ impl Formats {
     /// Fails with `ErrorKind::ConfigValue` if a setting has an invalid value, and with
     /// `ErrorKind::Unsupported` if a command lacks a value.
     pub fn configured(config: &Config) -> Result<Self> {
-        let gzip = |name: &str| Filter {
+        let gzip = |name: &str| TarFilter {
             name: name.into(),
             command: Some(INTERNAL_GZIP.into()),
             is_remote: true,
@@ -110,7 +110,7 @@ impl Formats {
             };
             let known = filters.iter().position(|filter| filter.name == name);
             let at = known.unwrap_or_else(|| {
-                filters.push(Filter {
+                filters.push(TarFilter {
                     name: name.into(),
                     command: None,
                     is_remote: false,
@@ -128,7 +128,7 @@ impl Formats {
         }
         let filters = filters.into_iter().filter_map(|filter| {
             let command = filter.command?;
-            Some(Format {
+            Some(ArchiveFormat {
                 name: filter.name,
                 method: match command == INTERNAL_GZIP {
                     true => Method::Gzip,
@@ -137,24 +137,24 @@ impl Formats {
                 is_remote: filter.is_remote,
             })
         });
-        let mut formats = vec![Format::default()];
+        let mut formats = vec![ArchiveFormat::default()];
         formats.extend(filters);
-        formats.push(Format::built_in("zip", Method::Zip));
+        formats.push(ArchiveFormat::built_in("zip", Method::Zip));
         Ok(Formats(formats))
     }
 
     /// Returns the formats, in the order of `--list`.
-    pub fn iter(&self) -> impl Iterator<Item = &Format> {
+    pub fn iter(&self) -> impl Iterator<Item = &ArchiveFormat> {
         self.0.iter()
     }
 
     /// Returns the format called `name`.
-    pub fn find(&self, name: &BStr) -> Option<&Format> {
+    pub fn find(&self, name: &BStr) -> Option<&ArchiveFormat> {
         self.iter().find(|format| format.name == name)
     }
 
     /// Returns the format that the extension of a file name selects (`--output`).
-    pub fn of_file(&self, file: &BStr) -> Option<&Format> {
+    pub fn of_file(&self, file: &BStr) -> Option<&ArchiveFormat> {
         self.iter().find(|format| {
             let rest = file.strip_suffix(format.name.as_slice());
             rest.is_some_and(|rest| rest.len() > 1 && rest.ends_with(b"."))

@@ -7,12 +7,13 @@ use pronto_io::watch::Watch;
 use pronto_object::TreeEntries;
 use pronto_odb::Store;
 use pronto_worktree::attributes::{
-    Attributes, Directories, FromIndex, FromWorktree, Source, Stack, State,
+    AttributeStack, AttributeState, Attributes, AttributesByDirectory, FromIndex, FromWorktree,
+    ReadAttributes,
 };
-use pronto_worktree::filter::{self, Conversion, Settings};
+use pronto_worktree::filter::{self, PathConversion, Settings};
 use pronto_worktree::pathspec::Pathspec;
 
-use super::{Entry, EntryKind, Options, check, unsupported};
+use super::{Entry, MemberKind, Options, check, unsupported};
 use crate::config::Config;
 use crate::errors::{from_odb, from_worktree};
 use crate::{Error, ErrorKind, Repository, Result, attributes};
@@ -26,14 +27,14 @@ const MAX_DEPTH: usize = 2048;
 const OWN_ATTRIBUTES: [&str; 3] = ["export-ignore", "export-subst", "diff"];
 
 /// The memory for an entry of a tree, without its path.
-const BYTES_PER_ENTRY: u64 = size_of::<Found>() as u64;
+const BYTES_PER_ENTRY: u64 = size_of::<ListedEntry>() as u64;
 
 /// All entries of a tree, each directory before its contents.
-pub(super) struct Listing {
-    found: Vec<Found>,
+pub(super) struct ArchiveListing {
+    found: Vec<ListedEntry>,
 }
 
-struct Found {
+struct ListedEntry {
     /// The path, without a slash at the end.
     path: BString,
     mode: u32,
@@ -45,30 +46,30 @@ fn malformed_tree() -> Error {
 }
 
 /// A tree that is being read. The levels are a stack on the heap.
-struct Level {
+struct TreeCursor {
     content: Vec<u8>,
     /// The position of the next entry.
     at: usize,
     path: BString,
 }
 
-impl Found {
+impl ListedEntry {
     fn is_tree(&self) -> bool {
         self.mode & 0o170_000 == 0o040_000
     }
 
-    fn kind(&self) -> EntryKind {
+    fn kind(&self) -> MemberKind {
         match self.mode & 0o170_000 {
-            0o100_000 => EntryKind::File {
+            0o100_000 => MemberKind::File {
                 is_executable: self.mode & 0o100 != 0,
             },
-            0o120_000 => EntryKind::Link,
-            _ => EntryKind::Directory,
+            0o120_000 => MemberKind::Link,
+            _ => MemberKind::Directory,
         }
     }
 }
 
-impl Listing {
+impl ArchiveListing {
     /// Walks the tree `top`. Costs memory for all paths, limited to `most_bytes`, because a few
     /// nested trees can have a huge number of entries.
     ///
@@ -100,12 +101,12 @@ impl Listing {
                     let message = format!("the tree {top} has too many entries for an archive");
                     return Err(Error::new(ErrorKind::Refused, message));
                 }
-                found.push(Found {
+                found.push(ListedEntry {
                     path: path.into(),
                     mode,
                     id,
                 });
-                if found.last().is_some_and(Found::is_tree) {
+                if found.last().is_some_and(ListedEntry::is_tree) {
                     below = Some(id);
                     break;
                 }
@@ -126,7 +127,7 @@ impl Listing {
                 return Err(Error::new(ErrorKind::Object, message));
             }
         }
-        Ok(Listing { found })
+        Ok(ArchiveListing { found })
     }
 
     /// Selects the entries by attributes and pathspecs. A directory is selected if an entry below
@@ -146,7 +147,7 @@ impl Listing {
             true => BString::default(),
             false => repository.prefix_or_empty(),
         };
-        let selection = Selection::parse(repository, options, here.as_bstr())?;
+        let selection = PathSelection::parse(repository, options, here.as_bstr())?;
         selection.check(&self.found, here.as_bstr())?;
         let attributes = self.attributes(repository, options)?;
         let mut choice = Choice {
@@ -161,7 +162,7 @@ impl Listing {
         for found in &self.found {
             check(watch)?;
             let is_file = !found.is_tree();
-            let is_directory = found.kind() == EntryKind::Directory;
+            let is_directory = found.kind() == MemberKind::Directory;
             if is_file && !selection.takes(found.path.as_bstr(), is_directory) {
                 continue;
             }
@@ -180,32 +181,33 @@ impl Listing {
 
     fn attributes(&self, repository: &Repository, options: &Options) -> Result<Attributes> {
         let files = repository.attribute_files()?;
-        let source: Box<dyn Source> = match (options.worktree_attributes, repository.work_tree()) {
-            (false, _) => {
-                let blobs = self.found.iter().filter(|found| !found.is_tree());
-                let blobs = blobs.map(|found| (found.path.as_bstr(), found.id));
-                Box::new(FromIndex {
-                    blobs: FromIndex::<Store>::find(blobs),
-                    objects: repository.objects()?.clone(),
-                    worktree: None,
-                })
-            }
-            (true, Some(path)) => {
-                let top = Directory::open(path).context(ErrorKind::Io, "cannot open", path)?;
-                Box::new(FromWorktree::new(top, Directories::new()))
-            }
-            (true, None) => Box::new(Directories::new()),
-        };
+        let source: Box<dyn ReadAttributes> =
+            match (options.worktree_attributes, repository.work_tree()) {
+                (false, _) => {
+                    let blobs = self.found.iter().filter(|found| !found.is_tree());
+                    let blobs = blobs.map(|found| (found.path.as_bstr(), found.id));
+                    Box::new(FromIndex {
+                        blobs: FromIndex::<Store>::find(blobs),
+                        objects: repository.objects()?.clone(),
+                        worktree: None,
+                    })
+                }
+                (true, Some(path)) => {
+                    let top = Directory::open(path).context(ErrorKind::Io, "cannot open", path)?;
+                    Box::new(FromWorktree::new(top, AttributesByDirectory::new()))
+                }
+                (true, None) => Box::new(AttributesByDirectory::new()),
+            };
         let names = [&OWN_ATTRIBUTES[..], &filter::ATTRIBUTES].concat();
         Attributes::new(&names, &files, source).map_err(from_worktree)
     }
 }
 
-fn level(repository: &Repository, tree: &ObjectId, path: BString) -> Result<Level> {
+fn level(repository: &Repository, tree: &ObjectId, path: BString) -> Result<TreeCursor> {
     let mut content = Vec::new();
     let objects = repository.objects()?;
     match objects.find(tree, &mut content).map_err(from_odb)? {
-        Some(Kind::Tree) => Ok(Level {
+        Some(Kind::Tree) => Ok(TreeCursor {
             content,
             at: 0,
             path,
@@ -221,9 +223,9 @@ fn level(repository: &Repository, tree: &ObjectId, path: BString) -> Result<Leve
 }
 
 /// The pathspecs of a call.
-struct Selection(Pathspec);
+struct PathSelection(Pathspec);
 
-impl Selection {
+impl PathSelection {
     /// Parses the pathspecs. If there are none, the current directory `here` is selected.
     fn parse(repository: &Repository, options: &Options, here: &BStr) -> Result<Self> {
         let dot = BString::from(".");
@@ -235,11 +237,11 @@ impl Selection {
         if specs.is_empty() && !here.is_empty() {
             specs.push(dot.as_bstr());
         }
-        repository.pathspec_below_here(specs).map(Selection)
+        repository.pathspec_below_here(specs).map(PathSelection)
     }
 
     /// Checks that each pathspec matches a file, and only files below the current directory `here`.
-    fn check(&self, all: &[Found], here: &BStr) -> Result<()> {
+    fn check(&self, all: &[ListedEntry], here: &BStr) -> Result<()> {
         let pathspec = &self.0;
         let mut outside = vec![false; pathspec.len()];
         let mut inside = outside.clone();
@@ -250,7 +252,7 @@ impl Selection {
             }
             let seen = if is_below { &mut inside } else { &mut outside };
             pathspec.mark(found.path.as_bstr(), seen);
-            if found.kind() == EntryKind::Directory {
+            if found.kind() == MemberKind::Directory {
                 let directory = [found.path.as_slice(), b"/"].concat();
                 pathspec.mark(directory.as_bstr(), seen);
             }
@@ -280,7 +282,7 @@ struct Choice<'a> {
     settings: &'a Settings,
     /// The current directory.
     here: &'a BStr,
-    stack: Stack,
+    stack: AttributeStack,
     /// The leading directories of the current entry that are not selected yet.
     waiting: Vec<Entry>,
     /// The ignored directory whose content is skipped, with a slash at the end.
@@ -289,21 +291,21 @@ struct Choice<'a> {
 }
 
 impl Choice<'_> {
-    fn states(&mut self, path: &BStr) -> Result<States> {
+    fn states(&mut self, path: &BStr) -> Result<PathAttributes> {
         let states = self.stack.states(path).map_err(from_worktree)?;
         let [ignore, substitute, diff, conversion @ ..] = states else {
             let message = format!("the attributes of '{path}' are not known");
             return Err(Error::new(ErrorKind::Worktree, message));
         };
-        Ok(States {
-            is_ignored: *ignore == State::Set,
-            substitutes: *substitute == State::Set,
+        Ok(PathAttributes {
+            is_ignored: *ignore == AttributeState::Set,
+            substitutes: *substitute == AttributeState::Set,
             is_binary: is_binary(self.repository.config(), diff)?,
             conversion: self.settings.conversion(conversion),
         })
     }
 
-    fn take(&mut self, found: &Found) -> Result<()> {
+    fn take(&mut self, found: &ListedEntry) -> Result<()> {
         let path = found.path.as_bstr();
         if let Some(ignored) = &self.ignored {
             if path.starts_with(ignored) {
@@ -315,7 +317,7 @@ impl Choice<'_> {
             .retain(|directory| path.starts_with(directory.path.as_slice()));
         let kind = found.kind();
         let mut asked = found.path.clone();
-        if kind == EntryKind::Directory {
+        if kind == MemberKind::Directory {
             asked.push(b'/');
         }
         let states = self.states(asked.as_bstr())?;
@@ -323,7 +325,7 @@ impl Choice<'_> {
             self.ignored = found.is_tree().then_some(asked);
             return Ok(());
         }
-        let substitutes = states.substitutes && matches!(kind, EntryKind::File { .. });
+        let substitutes = states.substitutes && matches!(kind, MemberKind::File { .. });
         // As in Git, the other attributes are looked up by the path in the archive.
         let states = match asked.strip_prefix(self.here.as_bytes()) {
             Some(b"") => return Ok(()),
@@ -336,8 +338,8 @@ impl Choice<'_> {
             substitutes,
             is_binary: states.is_binary,
             conversion: match kind {
-                EntryKind::File { .. } => states.conversion,
-                _ => Conversion::NONE,
+                MemberKind::File { .. } => states.conversion,
+                _ => PathConversion::NONE,
             },
             path: asked,
         };
@@ -352,22 +354,22 @@ impl Choice<'_> {
 }
 
 /// The attributes of a path.
-struct States {
+struct PathAttributes {
     /// The attribute `export-ignore`.
     is_ignored: bool,
     /// The attribute `export-subst`.
     substitutes: bool,
     is_binary: Option<bool>,
-    conversion: Conversion,
+    conversion: PathConversion,
 }
 
 /// Returns whether the attribute `diff` marks the content as binary or text.
-fn is_binary(config: &Config, diff: &State) -> Result<Option<bool>> {
+fn is_binary(config: &Config, diff: &AttributeState) -> Result<Option<bool>> {
     Ok(match diff {
-        State::Set => Some(false),
-        State::Unset => Some(true),
-        State::Unspecified => None,
-        State::Value(driver) => {
+        AttributeState::Set => Some(false),
+        AttributeState::Unset => Some(true),
+        AttributeState::Unspecified => None,
+        AttributeState::Value(driver) => {
             let key = [b"diff.", driver.as_slice(), b".binary"].concat();
             config.bool(key)?
         }
@@ -405,7 +407,7 @@ mod tests {
         let repository = Repository::open(scratch.join(".git"), &environment);
         let repository = repository.expect("a repository");
         let top = pronto_hash::parse_hex(tree.as_bytes()).expect("an id");
-        let listed = Listing::read(&repository, top, 1 << 20, &Watch::none());
+        let listed = ArchiveListing::read(&repository, top, 1 << 20, &Watch::none());
         let error = listed.err().expect("it has 111,111,110 entries");
         assert_eq!(*error.kind(), ErrorKind::Refused);
         assert!(error.to_string().contains(&tree), "{error}");

@@ -18,9 +18,9 @@ use pronto_io::error::OsReason;
 use pronto_io::watch::Watch;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-use super::{Event, Events, check, from_output};
+use super::{Event, OnArchiveEvent, check, from_output};
 use crate::{Error, ErrorKind, Result};
-use pipes::{Input, Output, State};
+use pipes::{PipeInput, PipeOutput, PipeState};
 
 /// The size of the pieces in which streams are copied.
 const PIECE_BYTES: usize = 1 << 16;
@@ -29,7 +29,7 @@ const PIECE_BYTES: usize = 1 << 16;
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
 /// A shell command that filters an archive.
-pub(super) struct Program<'a> {
+pub(super) struct FilterProgram<'a> {
     pub(super) line: &'a BStr,
     /// The directory in which the command runs.
     pub(super) directory: &'a Path,
@@ -40,16 +40,16 @@ pub(super) struct Program<'a> {
 }
 
 /// The receivers of the program's output.
-pub(super) struct Streams<'a> {
+pub(super) struct ProgramStreams<'a> {
     pub(super) output: &'a mut (dyn Write + Send),
-    pub(super) events: &'a Events<'a>,
+    pub(super) events: &'a OnArchiveEvent<'a>,
 }
 
 /// A function that writes the archive to the standard input of the program.
-type Produce<'a> = dyn FnMut(&mut dyn Write) -> Result<()> + 'a;
+type ProduceArchive<'a> = dyn FnMut(&mut dyn Write) -> Result<()> + 'a;
 
 /// A running program, which is killed on drop.
-struct Running {
+struct FilterProcess {
     child: Child,
     /// Whether the program has its own process group, which only its descendants share.
     has_group: bool,
@@ -58,7 +58,7 @@ struct Running {
 }
 
 /// The standard streams of a program.
-struct Pipes {
+struct ProgramPipes {
     input: ChildStdin,
     output: ChildStdout,
     errors: ChildStderr,
@@ -76,7 +76,7 @@ struct Course {
     status: Option<ExitStatus>,
 }
 
-impl Program<'_> {
+impl FilterProgram<'_> {
     /// Pipes the archive that `produce` writes through the program, and copies its output to the
     /// streams. On a failure or an interruption, kills the program and its descendants in its
     /// process group. The program has its own group unless this process has a terminal.
@@ -87,8 +87,8 @@ impl Program<'_> {
     /// `produce`.
     pub(super) fn filter(
         &self,
-        streams: Streams<'_>,
-        produce: &mut Produce<'_>,
+        streams: ProgramStreams<'_>,
+        produce: &mut ProduceArchive<'_>,
         watch: &Watch<'_>,
     ) -> Result<()> {
         let mut command = self.command();
@@ -101,7 +101,7 @@ impl Program<'_> {
             let message = format!("unable to start '{}' filter", self.line);
             Error::new(ErrorKind::Io, message).because(OsReason(error))
         })?;
-        let mut running = Running {
+        let mut running = FilterProcess {
             child,
             has_group,
             is_gone: false,
@@ -145,31 +145,31 @@ impl Program<'_> {
     }
 }
 
-impl Running {
+impl FilterProcess {
     fn run(
         &mut self,
-        streams: Streams<'_>,
-        produce: &mut Produce<'_>,
+        streams: ProgramStreams<'_>,
+        produce: &mut ProduceArchive<'_>,
         watch: &Watch<'_>,
     ) -> Result<Course> {
-        let Streams { output, events } = streams;
+        let ProgramStreams { output, events } = streams;
         let pipes = self.take_pipes().ok_or_else(no_pipe)?;
-        let state = State::new(watch.interrupt());
+        let state = PipeState::new(watch.interrupt());
         let (never, is_over) = (AtomicBool::new(false), AtomicBool::new(false));
-        let mut made = Output {
+        let mut made = PipeOutput {
             pipe: pipes.output,
             state: &state,
             is_over: &never,
         };
-        let mut said = Output {
+        let mut said = PipeOutput {
             pipe: pipes.errors,
             state: &state,
             is_over: &is_over,
         };
-        let input = Input::new(pipes.input, &state).map_err(|_| no_pipe())?;
+        let input = PipeInput::new(pipes.input, &state).map_err(|_| no_pipe())?;
         let mut input = BufWriter::with_capacity(PIECE_BYTES, input);
         std::thread::scope(|scope| {
-            let telling = spawn(scope, &state, move || tell(&mut said, events))?;
+            let forwarder = spawn(scope, &state, move || forward_errors(&mut said, events))?;
             let copying = spawn(scope, &state, || copy(&mut made, output, &state))?;
             let produced = produce(&mut input);
             let produced = produced.and_then(|()| input.flush().map_err(from_output));
@@ -183,7 +183,7 @@ impl Running {
             let copied = copying.join().unwrap_or_else(crashed);
             let status = self.wait(&state);
             is_over.store(true, Relaxed);
-            let _ = telling.join();
+            let _ = forwarder.join();
             Ok(Course {
                 produced,
                 copied,
@@ -193,8 +193,8 @@ impl Running {
         })
     }
 
-    fn take_pipes(&mut self) -> Option<Pipes> {
-        Some(Pipes {
+    fn take_pipes(&mut self) -> Option<ProgramPipes> {
+        Some(ProgramPipes {
             input: self.child.stdin.take()?,
             output: self.child.stdout.take()?,
             errors: self.child.stderr.take()?,
@@ -204,7 +204,7 @@ impl Running {
     /// Waits for the end of the program, and kills its process group if the program or the archive
     /// has failed. Returns `None` if the system does not report the status, because this process
     /// ignores `SIGCHLD`.
-    fn wait(&mut self, state: &State<'_>) -> Option<ExitStatus> {
+    fn wait(&mut self, state: &PipeState<'_>) -> Option<ExitStatus> {
         let id = WaitId::Pid(self.pid()?);
         let mut pause = Duration::from_millis(1);
         while !state.has_failed() {
@@ -247,7 +247,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for FilterProcess {
     fn drop(&mut self) {
         if !self.is_gone {
             self.end();
@@ -263,7 +263,7 @@ fn no_pipe() -> Error {
 /// Starts a thread. If that fails, the threads that were started before end.
 fn spawn<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
-    state: &State<'_>,
+    state: &PipeState<'_>,
     work: impl FnOnce() -> T + Send + 'scope,
 ) -> Result<ScopedJoinHandle<'scope, T>> {
     Builder::new().spawn_scoped(scope, work).map_err(|error| {
@@ -274,7 +274,7 @@ fn spawn<'scope, T: Send + 'scope>(
 }
 
 /// Passes on the standard error of the program.
-fn tell(said: &mut impl Read, events: &Events<'_>) {
+fn forward_errors(said: &mut impl Read, events: &OnArchiveEvent<'_>) {
     let mut piece = vec![0; PIECE_BYTES];
     while let Ok(count @ 1..) = said.read(&mut piece) {
         events(Event::ErrorOutput(piece.get(..count).unwrap_or_default()));
@@ -286,7 +286,7 @@ fn tell(said: &mut impl Read, events: &Events<'_>) {
 fn copy(
     made: &mut impl Read,
     output: &mut (dyn Write + Send),
-    state: &State<'_>,
+    state: &PipeState<'_>,
 ) -> io::Result<()> {
     match io::copy(made, output) {
         Err(_) if state.has_failed() => Ok(()),
@@ -329,13 +329,13 @@ mod tests {
                     }
                 }
             };
-            let program = Program {
+            let program = FilterProgram {
                 line: line.into(),
                 directory: directory.path(),
                 prefix: "".into(),
                 is_served: true,
             };
-            let streams = Streams {
+            let streams = ProgramStreams {
                 output: &mut output,
                 events: &events,
             };

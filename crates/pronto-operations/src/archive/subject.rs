@@ -4,27 +4,27 @@ use bstr::{BStr, BString, ByteSlice};
 use gix_object::Kind;
 use pronto_hash::ObjectId;
 
-use crate::revision::{FullName, Want};
+use crate::revision::{ExpectedType, FullName};
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// An object, and the ref that it was resolved from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Subject {
+pub(crate) struct ArchivedObject {
     /// The id of a commit, a tree, or an annotated tag.
     pub(crate) id: ObjectId,
     /// The full name of the ref.
     pub(crate) reference: Option<BString>,
 }
 
-impl Subject {
+impl ArchivedObject {
     /// Resolves a name as Git does. An object id takes precedence over a ref of the same name.
     ///
     /// # Errors
     /// Fails with [`ErrorKind::UnknownRevision`] if the name cannot be resolved.
     pub(crate) fn named(repository: &Repository, treeish: &BStr) -> Result<Self> {
         let reference = repository.find_reference(treeish)?;
-        let id = repository.try_resolve(treeish, Want::Anything)?;
-        Ok(Subject {
+        let id = repository.try_resolve(treeish, ExpectedType::Anything)?;
+        Ok(ArchivedObject {
             id: id.ok_or_else(|| not_valid(treeish))?,
             reference: reference.map(|reference| reference.name),
         })
@@ -47,7 +47,7 @@ impl Subject {
                 entry.ok_or_else(|| not_valid(treeish))?.id
             }
         };
-        Ok(Subject {
+        Ok(ArchivedObject {
             id,
             reference: Some(found.name),
         })

@@ -18,7 +18,7 @@ use pronto_transfer::upload_pack::hidden::Hidden;
 
 use super::{check, too_large, unsupported};
 use crate::{Repository, Result};
-use commit::{Commit, Person};
+use commit::{ParsedCommit, Person};
 
 /// The start of a format to expand.
 const START: &[u8] = b"$Format:";
@@ -27,7 +27,7 @@ const START: &[u8] = b"$Format:";
 pub(super) struct Substitution<'r> {
     repository: &'r Repository,
     id: ObjectId,
-    commit: Commit,
+    commit: ParsedCommit,
     /// The hidden refs, which decorations leave out.
     hidden: Hidden,
     /// The size limit for the result.
@@ -38,14 +38,14 @@ pub(super) struct Substitution<'r> {
 }
 
 /// A placeholder in a text.
-struct Found {
+struct Placeholder {
     value: Arc<[u8]>,
     /// The length of the placeholder.
     length: usize,
 }
 
 /// A text whose placeholders are being expanded.
-struct Replacing<'a> {
+struct TextSubstitution<'a> {
     /// The path of the file.
     path: &'a BStr,
     out: Vec<u8>,
@@ -74,7 +74,7 @@ impl<'r> Substitution<'r> {
         most_bytes: u64,
     ) -> Result<Self> {
         Ok(Substitution {
-            commit: Commit::read(repository, id)?,
+            commit: ParsedCommit::read(repository, id)?,
             repository,
             id,
             hidden: match is_served {
@@ -95,7 +95,7 @@ impl<'r> Substitution<'r> {
     /// with other kinds if an object cannot be read.
     pub(super) fn apply(&self, path: &BStr, content: &[u8], watch: &Watch<'_>) -> Result<Vec<u8>> {
         let out = Vec::with_capacity(content.len());
-        let mut replacing = Replacing { path, out, watch };
+        let mut replacing = TextSubstitution { path, out, watch };
         let mut rest = content;
         while let Some(at) = rest.find(START) {
             let format = &rest[at + START.len()..];
@@ -111,7 +111,7 @@ impl<'r> Substitution<'r> {
         Ok(replacing.out)
     }
 
-    fn expand(&self, format: &BStr, replacing: &mut Replacing<'_>) -> Result<()> {
+    fn expand(&self, format: &BStr, replacing: &mut TextSubstitution<'_>) -> Result<()> {
         if format.contains(&0) {
             return Err(unsupported("a zero in a format of export-subst"));
         }
@@ -134,7 +134,7 @@ impl<'r> Substitution<'r> {
             if before != Before::Nothing {
                 rest = &rest[1..];
             }
-            let Found { value, length } = self.find(rest, replacing.watch)?;
+            let Placeholder { value, length } = self.find(rest, replacing.watch)?;
             let out = &mut replacing.out;
             match before {
                 Before::RemoveLines if value.is_empty() => {
@@ -151,7 +151,7 @@ impl<'r> Substitution<'r> {
     }
 
     /// Checks the size of the result, and whether the operation is interrupted.
-    fn check(&self, replacing: &Replacing<'_>) -> Result<()> {
+    fn check(&self, replacing: &TextSubstitution<'_>) -> Result<()> {
         check(replacing.watch)?;
         match replacing.out.len() as u64 > self.most_bytes {
             true => Err(too_large(replacing.path, self.most_bytes)),
@@ -160,11 +160,11 @@ impl<'r> Substitution<'r> {
     }
 
     /// Returns the placeholder at the start of `rest`.
-    fn find(&self, rest: &[u8], watch: &Watch<'_>) -> Result<Found> {
+    fn find(&self, rest: &[u8], watch: &Watch<'_>) -> Result<Placeholder> {
         let (letters, length) = match *rest {
             [b'x', ref digits @ ..] => {
                 let value = Arc::from([hexadecimal(digits)?]);
-                return Ok(Found { value, length: 3 });
+                return Ok(Placeholder { value, length: 3 });
             }
             [person @ (b'a' | b'c'), part, ..] => ([person, part], 2),
             [letter, ..] => ([letter, 0], 1),
@@ -180,7 +180,7 @@ impl<'r> Substitution<'r> {
                 value
             }
         };
-        Ok(Found { value, length })
+        Ok(Placeholder { value, length })
     }
 
     /// Returns the value of a placeholder.

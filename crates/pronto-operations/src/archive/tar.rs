@@ -5,8 +5,8 @@ use std::io::{Read, Write};
 use bstr::ByteSlice;
 use pronto_hash::ObjectId;
 
-use super::contents::Body;
-use super::{EntryKind, EntryWriter, Item, from_output};
+use super::contents::EntryBody;
+use super::{ArchiveMember, EntryWriter, MemberKind, from_output};
 use crate::{Error, ErrorKind, Result};
 
 /// The size of headers; contents are padded to a multiple of it.
@@ -31,7 +31,7 @@ pub(super) struct Tar<'w> {
 }
 
 /// The fields of a header that differ between entries.
-struct Header<'a> {
+struct TarHeader<'a> {
     name: &'a [u8],
     prefix: &'a [u8],
     link: &'a [u8],
@@ -79,7 +79,7 @@ impl<'w> Tar<'w> {
     }
 
     fn write_records(&mut self, name: &[u8], kind: u8, records: &[u8]) -> Result<()> {
-        self.header(&Header {
+        self.header(&TarHeader {
             name,
             prefix: b"",
             link: b"",
@@ -90,7 +90,7 @@ impl<'w> Tar<'w> {
         self.padded(records)
     }
 
-    fn header(&mut self, header: &Header<'_>) -> Result<()> {
+    fn header(&mut self, header: &TarHeader<'_>) -> Result<()> {
         let mut record = [0; RECORD_BYTES];
         let mut put = |at: usize, bytes: &[u8]| record[at..at + bytes.len()].copy_from_slice(bytes);
         put(0, header.name);
@@ -135,7 +135,7 @@ impl<'w> Tar<'w> {
         self.pad((bytes.len() as u64).wrapping_neg() % RECORD_BYTES as u64)
     }
 
-    fn stream(&mut self, item: &Item<'_>, size: u64, from: &mut dyn Read) -> Result<()> {
+    fn stream(&mut self, item: &ArchiveMember<'_>, size: u64, from: &mut dyn Read) -> Result<()> {
         let mut piece = vec![0; 64 * 1024];
         let mut left = size;
         while left > 0 {
@@ -153,7 +153,7 @@ impl<'w> Tar<'w> {
 }
 
 /// Returns the error for a streamed blob that ends too early.
-pub(super) fn unreadable(item: &Item<'_>, error: &std::io::Error) -> Error {
+pub(super) fn unreadable(item: &ArchiveMember<'_>, error: &std::io::Error) -> Error {
     let message = format!("cannot stream blob {}", item.id);
     Error::new(ErrorKind::Object, message).because(error.to_string())
 }
@@ -181,25 +181,25 @@ fn split(path: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 impl EntryWriter for Tar<'_> {
-    fn write(&mut self, item: &Item<'_>, body: Body<'_>) -> Result<()> {
+    fn write(&mut self, item: &ArchiveMember<'_>, body: EntryBody<'_>) -> Result<()> {
         let size = match &body {
-            Body::Bytes(bytes) => bytes.len() as u64,
-            Body::Stream { size, .. } => *size,
+            EntryBody::Bytes(bytes) => bytes.len() as u64,
+            EntryBody::Stream { size, .. } => *size,
         };
         let (kind, mode) = match item.kind {
-            EntryKind::Directory => (b'5', 0o777 & !self.umask),
-            EntryKind::Link => (b'2', 0o777),
-            EntryKind::File {
+            MemberKind::Directory => (b'5', 0o777 & !self.umask),
+            MemberKind::Link => (b'2', 0o777),
+            MemberKind::File {
                 is_executable: true,
             } => (b'0', 0o777 & !self.umask),
-            EntryKind::File { .. } => (b'0', 0o666 & !self.umask),
+            MemberKind::File { .. } => (b'0', 0o666 & !self.umask),
         };
         let mut records = Vec::new();
         let (named, linked) = (
             format!("{}.data", item.id),
             format!("see {}.paxheader", item.id),
         );
-        let mut header = Header {
+        let mut header = TarHeader {
             name: item.path,
             prefix: b"",
             link: b"",
@@ -215,7 +215,7 @@ impl EntryWriter for Tar<'_> {
                 push_record(&mut records, "path", item.path);
             }
         }
-        if let (EntryKind::Link, Body::Bytes(target)) = (item.kind, &body) {
+        if let (MemberKind::Link, EntryBody::Bytes(target)) = (item.kind, &body) {
             header.link = target;
             if target.len() > NAME_BYTES {
                 header.link = linked.as_bytes();
@@ -236,8 +236,8 @@ impl EntryWriter for Tar<'_> {
         self.header(&header)?;
         match body {
             _ if kind != b'0' => Ok(()),
-            Body::Bytes(bytes) => self.padded(bytes),
-            Body::Stream { size, from } => self.stream(item, size, from),
+            EntryBody::Bytes(bytes) => self.padded(bytes),
+            EntryBody::Stream { size, from } => self.stream(item, size, from),
         }
     }
 }

@@ -9,9 +9,9 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use pronto_hash::ObjectId;
 
-use super::contents::Body;
+use super::contents::EntryBody;
 use super::tar::unreadable;
-use super::{EntryKind, EntryWriter, Item, from_output};
+use super::{ArchiveMember, EntryWriter, MemberKind, from_output};
 use crate::{Error, ErrorKind, Result};
 
 const LOCAL_HEADER: u32 = 0x0403_4b50;
@@ -170,7 +170,7 @@ impl<'w> Zip<'w> {
         self.output.write_all(&end).map_err(from_output)
     }
 
-    fn local_header(&mut self, item: &Item<'_>, headed: &Headed) -> Result<()> {
+    fn local_header(&mut self, item: &ArchiveMember<'_>, headed: &Headed) -> Result<()> {
         let is_large = headed.version == VERSION_64;
         let mut header = Vec::new();
         put_u32(&mut header, LOCAL_HEADER);
@@ -205,7 +205,7 @@ impl<'w> Zip<'w> {
         put_u32(header, clamped(low));
     }
 
-    fn directory_header(&mut self, item: &Item<'_>, headed: &Headed) -> Result<()> {
+    fn directory_header(&mut self, item: &ArchiveMember<'_>, headed: &Headed) -> Result<()> {
         let large = [headed.size, headed.compressed, headed.offset];
         let large = large.into_iter().filter(|value| *value >= MOST_32);
         let large: Vec<u64> = large.collect();
@@ -243,11 +243,16 @@ impl<'w> Zip<'w> {
         Ok(())
     }
 
-    fn whole(&mut self, item: &Item<'_>, content: &[u8], mut headed: Headed) -> Result<Headed> {
+    fn whole(
+        &mut self,
+        item: &ArchiveMember<'_>,
+        content: &[u8],
+        mut headed: Headed,
+    ) -> Result<Headed> {
         headed.size = content.len() as u64;
         headed.compressed = headed.size;
         let mut deflated = Vec::new();
-        if item.kind != EntryKind::Directory {
+        if item.kind != MemberKind::Directory {
             headed.crc = crc32fast::hash(content);
             let head = &content[..content.len().min(LOOKED_AT_BYTES)];
             headed.is_text = !item.is_binary.unwrap_or_else(|| head.contains(&0));
@@ -277,7 +282,7 @@ impl<'w> Zip<'w> {
 
     fn stream(
         &mut self,
-        item: &Item<'_>,
+        item: &ArchiveMember<'_>,
         from: &mut dyn Read,
         mut headed: Headed,
     ) -> Result<Headed> {
@@ -337,16 +342,16 @@ impl<'w> Zip<'w> {
 }
 
 impl EntryWriter for Zip<'_> {
-    fn write(&mut self, item: &Item<'_>, body: Body<'_>) -> Result<()> {
+    fn write(&mut self, item: &ArchiveMember<'_>, body: EntryBody<'_>) -> Result<()> {
         let (creator, attributes) = match item.kind {
-            EntryKind::Directory => (0, 16),
-            EntryKind::Link => (CREATOR_UNIX, 0o120_777 << 16),
-            EntryKind::File {
+            MemberKind::Directory => (0, 16),
+            MemberKind::Link => (CREATOR_UNIX, 0o120_777 << 16),
+            MemberKind::File {
                 is_executable: true,
             } => (CREATOR_UNIX, 0o100_755 << 16),
-            EntryKind::File { .. } => (0, 0),
+            MemberKind::File { .. } => (0, 0),
         };
-        let is_file = matches!(item.kind, EntryKind::File { .. });
+        let is_file = matches!(item.kind, MemberKind::File { .. });
         let is_utf8 = !item.path.is_ascii() && item.path.to_str().is_ok();
         let headed = Headed {
             offset: self.output.written,
@@ -365,8 +370,10 @@ impl EntryWriter for Zip<'_> {
         };
         self.creator = self.creator.max(creator);
         let headed = match body {
-            Body::Bytes(content) => self.whole(item, content, headed)?,
-            Body::Stream { size, from } => self.stream(item, from, Headed { size, ..headed })?,
+            EntryBody::Bytes(content) => self.whole(item, content, headed)?,
+            EntryBody::Stream { size, from } => {
+                self.stream(item, from, Headed { size, ..headed })?
+            }
         };
         self.directory_header(item, &headed)
     }
@@ -389,7 +396,7 @@ fn clamped(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }
 
-fn name_length(item: &Item<'_>) -> Result<u16> {
+fn name_length(item: &ArchiveMember<'_>) -> Result<u16> {
     u16::try_from(item.path.len()).map_err(|_| {
         let (length, id, path) = (item.path.len(), item.id, item.path);
         let message = format!("path too long ({length} chars, SHA1: {id}): {path}");

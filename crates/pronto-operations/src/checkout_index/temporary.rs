@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 use super::*;
 
 /// A temporary directory, which is removed with its contents on drop.
-struct Folder<'a> {
+struct TemporaryDirectory<'a> {
     top: &'a Directory,
     name: Vec<u8>,
 }
 
-impl Drop for Folder<'_> {
+impl Drop for TemporaryDirectory<'_> {
     fn drop(&mut self) {
         let _ = self.top.remove_all(&self.name);
     }
@@ -38,7 +38,7 @@ pub(super) fn write(
         "unable to create temporary directory",
         &work_tree,
     )?;
-    let folder = Folder { top: &top, name };
+    let folder = TemporaryDirectory { top: &top, name };
     let inside: PathBuf = work_tree.join(crate::path::borrow(folder.name.as_bstr()));
     // A symbolic link becomes a file that contains its target.
     prepared.options.symlinks = false;
@@ -59,7 +59,7 @@ pub(super) fn write(
         for path in submodules {
             let message = format!("cannot create temporary submodule {path}");
             let error = pronto_worktree::Error::new(pronto_worktree::ErrorKind::Io, message);
-            report.failed.push(Failure { path, error });
+            report.failed.push(CheckoutFailure { path, error });
         }
         if positions.is_empty() {
             continue;
@@ -86,7 +86,7 @@ pub(super) fn write(
     for path in chosen.iter().map(|at| prepared.index.entry(*at).path) {
         if let Some(files) = names.remove(path) {
             let path = path.to_owned();
-            report.temporaries.push(Temporary { path, files });
+            report.temporaries.push(TemporaryEntry { path, files });
         }
     }
     Ok(())

@@ -4,7 +4,7 @@ use std::fmt;
 
 use bstr::BString;
 
-use super::Stage;
+use super::ConflictSide;
 
 /// The reason why a path cannot be restored. [`Display`](fmt::Display) gives Git's message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub enum PathError {
         /// The path.
         path: BString,
         /// The requested side.
-        stage: Stage,
+        stage: ConflictSide,
     },
 }
 
@@ -40,8 +40,8 @@ impl fmt::Display for PathError {
             }
             PathError::MissingStage { path, stage } => {
                 let owner = match stage {
-                    Stage::Ours => "our",
-                    Stage::Theirs => "their",
+                    ConflictSide::Ours => "our",
+                    ConflictSide::Theirs => "their",
                 };
                 write!(f, "path '{path}' does not have {owner} version")
             }

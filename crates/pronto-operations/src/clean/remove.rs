@@ -36,7 +36,9 @@ pub(super) fn remove(
         };
         if gone {
             let path = path.clone();
-            remover.said.push(Event::Removed(Place { path, root: 0 }));
+            remover
+                .said
+                .push(Event::Removed(CleanPath { path, root: 0 }));
         }
     }
     Ok(remover.said)
@@ -55,7 +57,7 @@ struct Remover<'a> {
 
 /// A directory that is being removed: one level of the stack of the walk. The stack is on the heap,
 /// because directories can be nested more deeply than a thread's stack permits.
-struct Level {
+struct DirectoryRemoval {
     path: BString,
     entries: std::vec::IntoIter<(Vec<u8>, EntryKind)>,
     /// Whether all entries so far were removed, or would be.
@@ -65,12 +67,12 @@ struct Level {
 }
 
 impl Remover<'_> {
-    fn place(&self, path: BString) -> Place {
+    fn place(&self, path: BString) -> CleanPath {
         let root = match self.root < path.len() {
             true => self.root,
             false => 0,
         };
-        Place { path, root }
+        CleanPath { path, root }
     }
 
     fn parent(&self, path: &BStr) -> io::Result<Directory> {
@@ -103,7 +105,7 @@ impl Remover<'_> {
     /// Removes a directory. Returns whether the directory was removed, or would be. If it is not,
     /// its removed paths are reported.
     fn directory(&mut self, path: &BStr) -> bool {
-        let mut levels: Vec<Level> = self.level(path.to_owned()).into_iter().collect();
+        let mut levels: Vec<DirectoryRemoval> = self.level(path.to_owned()).into_iter().collect();
         let mut is_gone = false;
         while let Some(level) = levels.last_mut() {
             let (path, gone) = if let Some((name, kind)) = level.entries.next() {
@@ -143,14 +145,14 @@ impl Remover<'_> {
     }
 
     /// Lists a directory to remove; `None` for a nested repository that is skipped.
-    fn level(&mut self, path: BString) -> Option<Level> {
+    fn level(&mut self, path: BString) -> Option<DirectoryRemoval> {
         if !self.options.repositories && is_nested_repository(self.repository, path.as_bstr()) {
             self.said.push(Event::Repository(self.place(path)));
             return None;
         }
         let opened = self.top.open_beneath(path.as_bstr());
         let listed = opened.and_then(|opened| opened.entries());
-        Some(Level {
+        Some(DirectoryRemoval {
             path,
             // An unreadable directory may be empty.
             entries: listed.unwrap_or_default().into_iter(),

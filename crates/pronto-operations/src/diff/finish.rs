@@ -1,9 +1,9 @@
 //! Processes differences before they are returned: submodules, renames, filters.
 
 use super::walk::inspector;
-use super::{Difference, Found, Options, Side, is_submodule};
+use super::{DiffResult, Difference, DifferenceSide, Options, is_submodule};
 use crate::status::Problem;
-use crate::status::{Contents, Converter, IgnoreSubmodules};
+use crate::status::{Converter, IgnoreSubmodules, RenameContents};
 use crate::{ErrorKind, Repository, Result};
 use bstr::{BStr, ByteSlice};
 use pronto_diff::renames::{Renames, detect};
@@ -14,19 +14,19 @@ use pronto_io::watch::Watch;
 
 /// The kinds of differences to return, by Git's letters (`--diff-filter`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Filter {
+pub struct DiffFilter {
     included: Vec<u8>,
     excluded: Vec<u8>,
     /// Whether all differences are returned if one matches (`*`).
     together: bool,
 }
 
-impl Filter {
+impl DiffFilter {
     /// Parses the value of `--diff-filter`: upper case letters select kinds of differences, lower
     /// case letters exclude them, and with `*` all differences are returned if one matches. `None`
     /// if a letter is unknown.
-    pub fn parse(letters: &[u8]) -> Option<Filter> {
-        let mut filter = Filter::default();
+    pub fn parse(letters: &[u8]) -> Option<DiffFilter> {
+        let mut filter = DiffFilter::default();
         for letter in letters {
             match letter {
                 b'*' => filter.together = true,
@@ -44,7 +44,7 @@ impl Filter {
 
     /// Combines the filter with `other`, the value of a later option.
     #[must_use]
-    pub fn and(mut self, other: Filter) -> Filter {
+    pub fn and(mut self, other: DiffFilter) -> DiffFilter {
         self.included.extend(other.included);
         self.excluded.extend(other.excluded);
         self.together |= other.together;
@@ -72,7 +72,7 @@ pub(super) fn finish(
     mut problems: Vec<Problem>,
     options: &Options,
     watch: &Watch<'_>,
-) -> Result<Found> {
+) -> Result<DiffResult> {
     if differences.iter().any(is_submodule) {
         let submodules = inspector(repository, options, watch)?;
         let ignored = |one: &Difference| {
@@ -94,7 +94,7 @@ pub(super) fn finish(
     if let Some(filter) = &options.filter {
         filter.apply(&mut differences);
     }
-    Ok(Found {
+    Ok(DiffResult {
         differences,
         problems,
     })
@@ -115,7 +115,7 @@ fn with_renames(
     let top = repository.work_tree().unwrap_or(repository.git_dir());
     let root = Directory::open(top).context(ErrorKind::Io, "could not open directory", top)?;
     let converter = Converter::new(repository, store);
-    let contents = Contents {
+    let contents = RenameContents {
         store,
         root: &root,
         converter: &converter,
@@ -129,14 +129,14 @@ fn with_renames(
             make_out(side, path, &contents);
         }
     }
-    let mut read = |path: &BStr, side: &Side| contents.read(path, side);
+    let mut read = |path: &BStr, side: &DifferenceSide| contents.read(path, side);
     let found = detect(differences, renames, &mut read);
     converter.finish()?;
     Ok(found)
 }
 
 /// Computes the object id of a file in the worktree.
-fn make_out(side: &mut Side, path: &BStr, contents: &Contents<'_>) {
+fn make_out(side: &mut DifferenceSide, path: &BStr, contents: &RenameContents<'_>) {
     let kind = side.id.kind();
     if side.id == kind.null() {
         let id: ObjectId = contents.id(path, kind);
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn letters_filter() {
         let one = |old: bool, new: bool| {
-            let side = Side {
+            let side = DifferenceSide {
                 mode: 0o100_644,
                 id: pronto_hash::Kind::Sha1.null(),
             };
@@ -159,7 +159,7 @@ mod tests {
         };
         let run = |letters: &str| {
             let mut all = vec![one(true, true), one(true, false), one(false, true)];
-            let filter = Filter::parse(letters.as_bytes()).expect("known letters");
+            let filter = DiffFilter::parse(letters.as_bytes()).expect("known letters");
             filter.apply(&mut all);
             let shown = all.iter().map(|one| char::from(one.letter()));
             shown.collect::<String>()
@@ -169,6 +169,6 @@ mod tests {
         assert_eq!(run("A*"), "MDA");
         assert_eq!(run("R*"), "");
         assert_eq!(run("ADa"), "D");
-        assert_eq!(Filter::parse(b"q"), None);
+        assert_eq!(DiffFilter::parse(b"q"), None);
     }
 }

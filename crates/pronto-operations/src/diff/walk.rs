@@ -1,13 +1,13 @@
 //! The walk over files, which status uses, too.
 
 use super::Options;
-use crate::status::{Converter, IgnoreSubmodules, Inspector, Untracked, walk_options};
+use crate::status::{Converter, IgnoreSubmodules, SubmoduleInspector, Untracked, walk_options};
 use crate::{Repository, Result};
-use pronto_diff::Side;
+use pronto_diff::DifferenceSide;
 use pronto_index::{Index, mode};
 use pronto_io::watch::Watch;
 use pronto_worktree::ignore::Patterns;
-use pronto_worktree::status::{Changed, Job, Outcome};
+use pronto_worktree::status::{ChangedFile, Outcome, StatusJob};
 
 /// Returns the files that differ from the index.
 pub(super) fn changed(
@@ -22,7 +22,7 @@ pub(super) fn changed(
     let mut walk_options = walk_options(repository)?;
     walk_options.untracked = Untracked::No;
     walk_options.stat_decides = true;
-    let job = Job {
+    let job = StatusJob {
         work_tree,
         git_dir: repository.git_dir(),
         index,
@@ -45,11 +45,11 @@ pub(super) fn inspector<'a>(
     repository: &'a Repository,
     options: &Options,
     watch: &'a Watch<'a>,
-) -> Result<Inspector<'a>> {
+) -> Result<SubmoduleInspector<'a>> {
     let work_tree = repository.work_tree().unwrap_or(repository.git_dir());
     let otherwise = IgnoreSubmodules::Untracked;
     let (general, untracked) = (options.ignore_submodules, Untracked::Normal);
-    Inspector::with(
+    SubmoduleInspector::with(
         repository,
         work_tree.to_owned(),
         general,
@@ -61,12 +61,12 @@ pub(super) fn inspector<'a>(
 
 /// Returns the side of an existing file. Its object id is null, unless the file is a submodule at
 /// the `recorded` commit.
-pub(super) fn file_side(file: &Changed, recorded: &Side) -> Side {
+pub(super) fn file_side(file: &ChangedFile, recorded: &DifferenceSide) -> DifferenceSide {
     let is_same = file.mode == mode::GITLINK
         && recorded.mode == mode::GITLINK
         && !file.submodule.is_clean()
         && !file.submodule.new_commits;
-    Side {
+    DifferenceSide {
         mode: file.mode,
         id: match is_same {
             true => recorded.id,

@@ -6,7 +6,7 @@ use crate::sparse_checkout;
 use pronto_io::watch::Watch;
 
 /// The result of resetting files.
-pub(super) enum Reset {
+pub(super) enum FileReset {
     Done(pronto_worktree::checkout::Outcome),
     Refused(Refusals),
     NoHead,
@@ -16,7 +16,7 @@ pub(super) fn reset_files(
     repository: &Repository,
     options: &Options,
     watch: &Watch<'_>,
-) -> Result<Reset> {
+) -> Result<FileReset> {
     let read = || sparse_checkout::index_as_checked_out(repository);
     let (mut prepared, lock) = WorktreeSession::with_index(repository, read)?;
     let lock = lock?;
@@ -34,19 +34,19 @@ pub(super) fn reset_files(
 /// Resets files and overwrites local changes (`--hard`).
 fn reset_hard(
     prepared: &WorktreeSession<'_>,
-    lock: Lock,
+    lock: IndexLock,
     options: &Options,
     watch: &Watch<'_>,
-) -> Result<Reset> {
-    let decision = prepared.with_situation(watch, |situation| {
-        unpack::one_way(options.to.tree, situation, None).map_err(from_worktree)
+) -> Result<FileReset> {
+    let decision = prepared.with_worktree_view(watch, |worktree_view| {
+        unpack::one_way(options.to.tree, worktree_view, None).map_err(from_worktree)
     })?;
     let mut unpacked = match decision {
-        Decision::Plan(unpacked) => unpacked,
-        Decision::Refused(refusals) => {
-            return Ok(Reset::Refused(refusals));
+        PlanningResult::Plan(unpacked) => unpacked,
+        PlanningResult::Refused(refusals) => {
+            return Ok(FileReset::Refused(refusals));
         }
-        Decision::Expand => return Err(lacking("a reset by this sparse index")),
+        PlanningResult::Expand => return Err(lacking("a reset by this sparse index")),
     };
     let outcome = {
         let entries = unpacked.entries(&prepared.index);
@@ -57,17 +57,17 @@ fn reset_hard(
         let bytes = prepared.encode_changed(&unpacked, watch)?;
         lock.commit(&bytes).map_err(from_index)?;
     }
-    Ok(Reset::Done(outcome))
+    Ok(FileReset::Done(outcome))
 }
 
 /// Resets files, and keeps local changes or refuses (`--merge`, `--keep`).
 fn reset_carefully(
     repository: &Repository,
     mut prepared: WorktreeSession<'_>,
-    lock: Lock,
+    lock: IndexLock,
     options: &Options,
     watch: &Watch<'_>,
-) -> Result<Reset> {
+) -> Result<FileReset> {
     if prepared.sparse.is_some() {
         let mode = options.mode.name();
         let message = format!("pronto does not have reset --{mode} in a sparse checkout");
@@ -76,7 +76,7 @@ fn reset_carefully(
     let mut trees = vec![options.to.tree];
     if options.mode == Mode::Keep {
         let Some(head) = repository.head()?.id() else {
-            return Ok(Reset::NoHead);
+            return Ok(FileReset::NoHead);
         };
         trees.insert(0, crate::checkout_tree::tree_of(prepared.objects, head)?);
     }
@@ -93,7 +93,7 @@ fn reset_carefully(
     let mut merged = match read_tree::decide(&prepared, &trees, &how, watch)? {
         unpack::merge::MergeDecision::Plan(merged) => merged,
         unpack::merge::MergeDecision::Refused(refusals) => {
-            return Ok(Reset::Refused(refusals));
+            return Ok(FileReset::Refused(refusals));
         }
     };
     let outcome = {
@@ -101,7 +101,7 @@ fn reset_carefully(
         prepared.write_files(&merged.plan, entries, watch)?
     };
     if !outcome.failed.is_empty() {
-        return Ok(Reset::Done(outcome));
+        return Ok(FileReset::Done(outcome));
     }
     merged.record(&outcome);
     let mut writer = index::writer(repository)?;
@@ -114,9 +114,9 @@ fn reset_carefully(
         // The staged changes are discarded.
         prepared.index = prepared.index.successor(bytes).map_err(from_index)?;
         take_tree(repository, &mut prepared, options)?;
-        let edit = Edit::new(&prepared.index);
+        let edit = IndexEdit::new(&prepared.index);
         bytes = prepared.encode(edit.content(), watch)?;
     }
     lock.commit(&bytes).map_err(from_index)?;
-    Ok(Reset::Done(outcome))
+    Ok(FileReset::Done(outcome))
 }

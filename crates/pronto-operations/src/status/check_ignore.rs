@@ -8,7 +8,7 @@ use pronto_index::{Index, mode};
 use pronto_io::dir::Directory;
 use pronto_io::error::IoContext;
 use pronto_io::short::Short as _;
-use pronto_worktree::ignore::{Source, Stack};
+use pronto_worktree::ignore::{IgnoreStack, PatternSource};
 use pronto_worktree::pathspec::Pathspec;
 use rustix::io::Errno;
 
@@ -31,7 +31,7 @@ pub struct IgnoreCheck<'a> {
     repository: &'a Repository,
     index: &'a Index,
     root: &'a Directory,
-    stack: Stack<'a>,
+    stack: IgnoreStack<'a>,
     /// The directory of the last path, and its handle if the directory exists.
     open: Option<(BString, Option<Directory>)>,
 }
@@ -62,7 +62,7 @@ pub fn check_ignored<T>(
         repository,
         index: &index,
         root: &root,
-        stack: Stack::new(&patterns, Some(&read)),
+        stack: IgnoreStack::new(&patterns, Some(&read)),
         open: None,
     };
     Ok(work(&mut check))
@@ -109,9 +109,9 @@ impl IgnoreCheck<'_> {
             .decide(path, &is_directory)
             .map(|rule| IgnoreRule {
                 source: match rule.source {
-                    Source::CommandLine => BString::default(),
-                    Source::File(name) => name.to_owned(),
-                    Source::Directory(directory) => {
+                    PatternSource::CommandLine => BString::default(),
+                    PatternSource::File(name) => name.to_owned(),
+                    PatternSource::Directory(directory) => {
                         path::as_bytes(&path::borrow(directory).join(".gitignore")).to_owned()
                     }
                 },

@@ -1,32 +1,34 @@
 //! Combines the parts of a status.
 
-use super::contents::Contents;
+use super::contents::RenameContents;
 use super::conversion::Converter;
 use super::monitor::{self, MonitorAnswer};
 use super::settings::walk_options;
 use super::state::{Reader, sparse_checkout};
-use super::submodules::Inspector;
+use super::submodules::SubmoduleInspector;
 use super::tree::tree_of;
-use super::untracked_cache::{self, Fate, Prepared};
-use super::untracked_list::{self, Listed, Next};
+use super::untracked_cache::{self, CacheUpdate, PreparedCache};
+use super::untracked_list::{self, PendingList, UntrackedState};
 use super::{
-    ChangeKind, Entry, IgnoreSubmodules, Options, Origin, Report, Stages, Untracked, quick,
+    ChangeKind, Entry, IgnoreSubmodules, Options, Report, Stages, StatusOrigin, Untracked, quick,
     write_back,
 };
 use crate::errors::{from_index, from_worktree};
-use crate::refs::Head;
+use crate::refs::HeadValue;
 use crate::tree_objects::read_tree;
 use crate::{ErrorKind, Repository, Result, ignores};
 use bstr::{BStr, BString, ByteSlice};
-use pronto_diff::{Difference, MOST_SIMILAR, Side, renames};
+use pronto_diff::{Difference, DifferenceSide, MOST_SIMILAR, renames};
 use pronto_hash::{ObjectId, oid};
-use pronto_index::{CachedTree, EntryRef, Index, Outline, mode};
+use pronto_index::{CachedTree, EntryRef, Index, IndexOutline, mode};
 use pronto_io::dir::Directory;
 use pronto_io::error::IoContext;
 use pronto_io::watch::Watch;
 use pronto_odb::Store;
-use pronto_worktree::diff::{Announced, cached_trees, tree_and_index};
-use pronto_worktree::status::{Change, Job, News, Outcome, Remembered, Tell};
+use pronto_worktree::diff::{IntentToAdd, cached_trees, tree_and_index};
+use pronto_worktree::status::{
+    DirectoryNews, FileChange, OnStatusPath, Outcome, Remembered, StatusJob,
+};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
@@ -34,11 +36,11 @@ pub(super) fn collect(
     repository: &Repository,
     options: &Options,
     watch: &Watch<'_>,
-    tell: Option<&Tell<'_>>,
+    on_path: Option<&OnStatusPath<'_>>,
 ) -> Result<Report> {
     let work_tree = repository.require_work_tree()?;
     let path = repository.index_path();
-    let outline = Outline::open(&path, repository.object_hash()).map_err(from_index)?;
+    let outline = IndexOutline::open(&path, repository.object_hash()).map_err(from_index)?;
     let store = repository.objects()?;
     let asked = monitor::ask(repository, &outline, options)?;
     let read = |_| untracked_list::read(repository, &outline, options);
@@ -57,15 +59,15 @@ pub(super) fn collect(
     let converter = Converter::new(repository, store);
     let root =
         Directory::open(work_tree).context(ErrorKind::Io, "could not open directory", work_tree)?;
-    let told = asked.map(|asked| asked.locate(&index));
-    let parts = Parts {
+    let located = asked.map(|asked| asked.locate(&index));
+    let parts = StatusInputs {
         repository,
         options,
         store,
         root: &root,
         converter: &converter,
     };
-    let mut walked = parts.walk(&index, told.as_ref(), listed, watch, tell)?;
+    let mut walked = parts.walk(&index, located.as_ref(), listed, watch, on_path)?;
     let outcome = walked.outcome;
     pronto_io::data!("status", "lstat", outcome.stat_count);
     pronto_io::data!("status", "opendir", outcome.open_count);
@@ -75,13 +77,15 @@ pub(super) fn collect(
         state.sparse_checkout = sparse_checkout(repository, &index, outcome.present_sparse)?;
     }
     if options.write_back {
-        let news = write_back::News {
+        let news = write_back::UnwrittenResults {
             refreshed: &outcome.refreshed,
             is_complete: options.pathspec.is_empty(),
             racy_count: (outcome.stat_count == index.len()).then_some(outcome.racy_count),
             trees: staged.trees,
             untracked: walked.untracked,
-            monitor: told.as_ref().map(|told| (told, &outcome.verified[..])),
+            monitor: located
+                .as_ref()
+                .map(|located| (located, &outcome.verified[..])),
         };
         write_back::write_back(repository, &index, options.settle, news)?;
         if let Some(list) = walked.list.take() {
@@ -102,24 +106,30 @@ pub(super) fn collect(
 }
 
 /// Returns the tree of `head`, if it has one.
-fn root_of(repository: &Repository, store: &Store, head: &Head) -> Result<Option<ObjectId>> {
+fn root_of(repository: &Repository, store: &Store, head: &HeadValue) -> Result<Option<ObjectId>> {
     let id = head.id();
     id.map(|id| tree_of(repository, store, id)).transpose()
 }
 
 /// Returns the operation in progress, if the options request it.
-fn read_state(reader: &Reader<'_>, head: &Head, options: &Options) -> Result<super::State> {
+fn read_state(
+    reader: &Reader<'_>,
+    head: &HeadValue,
+    options: &Options,
+) -> Result<super::OperationInProgress> {
     if !options.state {
-        return Ok(super::State::default());
+        return Ok(super::OperationInProgress::default());
     }
-    let detached = head.id().filter(|_| matches!(head, Head::Detached { .. }));
+    let detached = head
+        .id()
+        .filter(|_| matches!(head, HeadValue::Detached { .. }));
     reader.read(detached, options.detached_from)
 }
 
 /// The result of comparing the index with the files.
-struct Walked<'a> {
+struct WorktreeResult<'a> {
     outcome: Outcome,
-    untracked: Fate<'a>,
+    untracked: CacheUpdate<'a>,
     /// Whether the index has an untracked cache of another worktree path or system.
     has_foreign_cache: bool,
     list: Option<NewList<'a>>,
@@ -127,24 +137,24 @@ struct Walked<'a> {
 
 /// The parts of a new list of all untracked files.
 struct NewList<'a> {
-    next: Next,
+    next: PendingList,
     remembered: Remembered<'a>,
-    news: Vec<News>,
+    news: Vec<DirectoryNews>,
 }
 
 /// Returns the stored list of untracked files, updated with the changes that the monitor reported.
 fn load_list<'a>(
     repository: &Repository,
-    stored: &'a untracked_list::Stored,
-    outline: &Outline,
-    asked: &monitor::Asked,
+    stored: &'a untracked_list::ListFile,
+    outline: &IndexOutline,
+    asked: &monitor::UnmatchedAnswer,
     options: &Options,
-) -> Result<Listed<'a>> {
+) -> Result<UntrackedState<'a>> {
     let excludes = ignores::exclude_contents(repository)?;
     stored.load(repository, outline, asked, &excludes, options)
 }
 
-fn read_index(repository: &Repository, outline: Outline, path: &Path) -> Result<Index> {
+fn read_index(repository: &Repository, outline: IndexOutline, path: &Path) -> Result<Index> {
     let index = match outline.is_split() {
         true => return repository.sparse_index(),
         false => Index::of(outline).map_err(|error| error.at_path(path)),
@@ -159,7 +169,7 @@ fn read_index(repository: &Repository, outline: Outline, path: &Path) -> Result<
 }
 
 /// The parts of a repository that a status compares, apart from the index.
-struct Parts<'p> {
+struct StatusInputs<'p> {
     repository: &'p Repository,
     options: &'p Options,
     store: &'p Store,
@@ -167,7 +177,7 @@ struct Parts<'p> {
     converter: &'p Converter<'p>,
 }
 
-impl Parts<'_> {
+impl StatusInputs<'_> {
     /// Returns the entries of the report.
     fn entries(
         &self,
@@ -175,8 +185,8 @@ impl Parts<'_> {
         outcome: &Outcome,
         staged: Vec<Difference>,
     ) -> Result<Vec<Entry>> {
-        let mut entries = Merge::new(index);
-        let contents = Contents {
+        let mut entries = StatusMerge::new(index);
+        let contents = RenameContents {
             store: self.store,
             root: self.root,
             converter: self.converter,
@@ -191,11 +201,11 @@ impl Parts<'_> {
     fn walk<'a>(
         &self,
         index: &'a Index,
-        told: Option<&MonitorAnswer>,
-        listed: Option<Listed<'a>>,
+        located: Option<&MonitorAnswer>,
+        listed: Option<UntrackedState<'a>>,
         watch: &Watch<'_>,
-        tell: Option<&Tell<'_>>,
-    ) -> Result<Walked<'a>> {
+        on_path: Option<&OnStatusPath<'_>>,
+    ) -> Result<WorktreeResult<'a>> {
         let (repository, options) = (self.repository, self.options);
         let _region = pronto_io::region!("status", "worktrees");
         let work_tree = repository.require_work_tree()?;
@@ -205,7 +215,7 @@ impl Parts<'_> {
         let read = |directory: &BStr| {
             ignores::read_ignore_file(self.root, b".gitignore", index, Some(self.store), directory)
         };
-        let submodules = Inspector::new(repository, work_tree.to_owned(), options, watch)?;
+        let submodules = SubmoduleInspector::new(repository, work_tree.to_owned(), options, watch)?;
         let mut walk_options = walk_options(repository)?;
         walk_options.untracked = options.untracked;
         walk_options.ignored = options.ignored;
@@ -213,15 +223,15 @@ impl Parts<'_> {
         if let Some(listed) = listed {
             let (known, kept) = listed.prepare(index, options.write_back);
             (remembered, next) = (Some(known), Some(kept));
-        } else if let Some((told, remembered)) = told.zip(remembered.as_mut()) {
-            told.apply(remembered);
+        } else if let Some((located, remembered)) = located.zip(remembered.as_mut()) {
+            located.apply(remembered);
         }
         let is_short = remembered.is_some() || options.untracked == Untracked::No;
-        if is_short && told.is_some_and(MonitorAnswer::vouches) {
+        if is_short && located.is_some_and(MonitorAnswer::vouches) {
             // Only a few files remain to be examined.
             walk_options.threads = Some(1);
         }
-        let job = Job {
+        let job = StatusJob {
             work_tree,
             git_dir: repository.git_dir(),
             index,
@@ -232,10 +242,10 @@ impl Parts<'_> {
             submodules: &submodules,
             interrupt: watch.interrupt(),
             remembered: remembered.as_ref(),
-            monitored: told.map(|told| &told.monitored),
+            monitored: located.map(|located| &located.monitored),
             options: walk_options,
         };
-        let mut outcome = self.converter.walk(&job, tell)?;
+        let mut outcome = self.converter.walk(&job, on_path)?;
         let news = std::mem::take(&mut outcome.news);
         let (own, list) = match (next, remembered) {
             (Some(next), Some(remembered)) => {
@@ -249,8 +259,9 @@ impl Parts<'_> {
             (_, remembered) => ((remembered, news), None),
         };
         let (remembered, news) = own;
-        let untracked = Prepared::fate(&cache, remembered, index.outline(), news, told.is_some());
-        Ok(Walked {
+        let untracked =
+            PreparedCache::fate(&cache, remembered, index.outline(), news, located.is_some());
+        Ok(WorktreeResult {
             outcome,
             untracked,
             has_foreign_cache: cache.is_elsewhere,
@@ -289,7 +300,7 @@ fn staged(
         index,
         cached.as_ref(),
         &options.pathspec,
-        Announced::Absent,
+        IntentToAdd::Absent,
         &mut read,
     )
     .map_err(from_worktree)?;
@@ -305,11 +316,12 @@ fn staged(
     };
     let mut differences = found.differences;
     if options.ignore_submodules == Some(IgnoreSubmodules::All) {
-        let is_link = |side: &Option<Side>| side.is_none_or(|side| side.mode == mode::GITLINK);
+        let is_link =
+            |side: &Option<DifferenceSide>| side.is_none_or(|side| side.mode == mode::GITLINK);
         differences.retain(|one| one.unmerged || !is_link(&one.old) || !is_link(&one.new));
     }
     if let Some(renames) = options.renames.filter(|_| root.is_some()) {
-        let mut content = |_: &BStr, side: &Side| {
+        let mut content = |_: &BStr, side: &DifferenceSide| {
             let mut content = Vec::new();
             matches!(store.find(&side.id, &mut content), Ok(Some(_))).then_some(content)
         };
@@ -319,15 +331,15 @@ fn staged(
 }
 
 /// Merges both comparisons by path.
-struct Merge<'a> {
+struct StatusMerge<'a> {
     index: &'a Index,
     entries: BTreeMap<BString, Entry>,
 }
 
-impl<'a> Merge<'a> {
+impl<'a> StatusMerge<'a> {
     fn new(index: &'a Index) -> Self {
         let entries = BTreeMap::new();
-        Merge { index, entries }
+        StatusMerge { index, entries }
     }
 
     fn entry(&mut self, path: &BStr) -> &mut Entry {
@@ -343,14 +355,19 @@ impl<'a> Merge<'a> {
             .unwrap_or_else(|| unreachable!("it was just added"))
     }
 
-    fn add_worktree(&mut self, outcome: &Outcome, options: &Options, contents: &Contents<'_>) {
+    fn add_worktree(
+        &mut self,
+        outcome: &Outcome,
+        options: &Options,
+        contents: &RenameContents<'_>,
+    ) {
         let has = |change| {
             outcome
                 .changed
                 .iter()
                 .any(|changed| changed.change == Some(change))
         };
-        let may_rename = has(Change::Added) && has(Change::Deleted);
+        let may_rename = has(FileChange::Added) && has(FileChange::Deleted);
         let mut origins = HashMap::new();
         if let Some(renames) = options.renames.filter(|_| may_rename) {
             origins = self.renamed_files(outcome, renames, contents);
@@ -359,11 +376,11 @@ impl<'a> Merge<'a> {
         for changed in &outcome.changed {
             let staged = self.index.entry(changed.position);
             let path = staged.path;
-            if changed.change == Some(Change::Deleted) && gone.iter().any(|gone| gone == path) {
+            if changed.change == Some(FileChange::Deleted) && gone.iter().any(|gone| gone == path) {
                 continue;
             }
-            let announced = changed.change == Some(Change::Added);
-            let mut in_index = (!announced).then(|| side_of(&staged));
+            let is_intent_to_add = changed.change == Some(FileChange::Added);
+            let mut in_index = (!is_intent_to_add).then(|| side_of(&staged));
             let origin = origins.remove(path);
             if let Some(origin) = &origin {
                 let at = self.index.find(origin.path.as_bstr(), 0);
@@ -373,10 +390,10 @@ impl<'a> Merge<'a> {
             let entry = self.entry(path);
             entry.worktree = Some(match changed.change {
                 None => ChangeKind::Unmerged,
-                Some(Change::Deleted) => ChangeKind::Deleted,
-                Some(Change::TypeChanged) => ChangeKind::TypeChanged,
-                Some(Change::Added) => origin.as_ref().map_or(ChangeKind::Added, |it| it.kind),
-                Some(Change::Modified) => ChangeKind::Modified,
+                Some(FileChange::Deleted) => ChangeKind::Deleted,
+                Some(FileChange::TypeChanged) => ChangeKind::TypeChanged,
+                Some(FileChange::Added) => origin.as_ref().map_or(ChangeKind::Added, |it| it.kind),
+                Some(FileChange::Modified) => ChangeKind::Modified,
             });
             entry.file_mode = changed.mode;
             entry.submodule = changed.submodule;
@@ -393,19 +410,19 @@ impl<'a> Merge<'a> {
         &self,
         outcome: &Outcome,
         renames: renames::Renames,
-        contents: &Contents<'_>,
-    ) -> HashMap<BString, Origin> {
+        contents: &RenameContents<'_>,
+    ) -> HashMap<BString, StatusOrigin> {
         let kind = self.index.kind();
         let differences = outcome.changed.iter().filter_map(|changed| {
             let staged = self.index.entry(changed.position);
             let old = Some(side_of(&staged));
             let (old, new) = match changed.change? {
-                Change::Deleted => (old, None),
-                Change::Added => {
+                FileChange::Deleted => (old, None),
+                FileChange::Added => {
                     let id = contents.id(staged.path, kind);
                     (
                         None,
-                        Some(Side {
+                        Some(DifferenceSide {
                             mode: changed.mode,
                             id,
                         }),
@@ -413,7 +430,7 @@ impl<'a> Merge<'a> {
                 }
                 _ => (
                     old,
-                    Some(Side {
+                    Some(DifferenceSide {
                         mode: changed.mode,
                         id: kind.null(),
                     }),
@@ -428,7 +445,7 @@ impl<'a> Merge<'a> {
                 unmerged: false,
             })
         });
-        let mut read = |path: &BStr, side: &Side| contents.read(path, side);
+        let mut read = |path: &BStr, side: &DifferenceSide| contents.read(path, side);
         renames::detect(differences.collect(), renames, &mut read)
             .into_iter()
             .filter_map(|found| {
@@ -437,7 +454,7 @@ impl<'a> Merge<'a> {
                 let percent = origin.score * 100 / MOST_SIMILAR;
                 Some((
                     found.path,
-                    Origin {
+                    StatusOrigin {
                         path: origin.path,
                         kind,
                         percent,
@@ -480,7 +497,7 @@ impl<'a> Merge<'a> {
             }
             if let Some(origin) = difference.origin {
                 let percent = origin.score * 100 / MOST_SIMILAR;
-                entry.origin = Some(Origin {
+                entry.origin = Some(StatusOrigin {
                     path: origin.path,
                     kind,
                     percent,
@@ -491,8 +508,8 @@ impl<'a> Merge<'a> {
     }
 }
 
-fn side_of(entry: &EntryRef<'_>) -> Side {
-    Side {
+fn side_of(entry: &EntryRef<'_>) -> DifferenceSide {
+    DifferenceSide {
         mode: entry.mode,
         id: entry.id.to_owned(),
     }

@@ -9,9 +9,9 @@ use pronto_io::dir::Directory;
 use pronto_io::error::IoContext;
 use pronto_odb::Store;
 use pronto_repository::Notice;
-use pronto_worktree::attributes::{Attributes, Directories, FromWorktree};
+use pronto_worktree::attributes::{Attributes, AttributesByDirectory, FromWorktree};
 use pronto_worktree::filter::{ATTRIBUTES, SafeCrlf, Settings, ToGit, Warnings};
-use pronto_worktree::status::{Conversion, Job, Outcome, Tell, walk_telling};
+use pronto_worktree::status::{OnStatusPath, Outcome, StatusJob, ToBlob, walk_with_callback};
 use std::io;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -72,9 +72,13 @@ impl Converter<'_> {
     /// Compares the files of `job` with the index.
     ///
     /// # Errors
-    /// The same as for [`walk_telling`] and [`finish`](Self::finish).
-    pub(crate) fn walk(&self, job: &Job<'_>, tell: Option<&Tell<'_>>) -> Result<Outcome> {
-        let outcome = walk_telling(job, tell).map_err(from_worktree)?;
+    /// The same as for [`walk_with_callback`] and [`finish`](Self::finish).
+    pub(crate) fn walk(
+        &self,
+        job: &StatusJob<'_>,
+        on_path: Option<&OnStatusPath<'_>>,
+    ) -> Result<Outcome> {
+        let outcome = walk_with_callback(job, on_path).map_err(from_worktree)?;
         self.finish()?;
         Ok(outcome)
     }
@@ -106,7 +110,7 @@ impl Converter<'_> {
     }
 }
 
-impl Conversion for Converter<'_> {
+impl ToBlob for Converter<'_> {
     fn is_identity(&self, path: &BStr) -> bool {
         self.with(|converter| converter.keeps(path).map_err(io::Error::other))
             .unwrap_or(false)
@@ -126,7 +130,7 @@ impl Conversion for Converter<'_> {
 fn prepare(repository: &Repository) -> Result<(Attributes, Arc<Settings>)> {
     let work_tree = repository.require_work_tree()?;
     let top = Directory::open(work_tree).context(ErrorKind::Io, "cannot open", work_tree)?;
-    let source = Box::new(FromWorktree::new(top, Directories::new()));
+    let source = Box::new(FromWorktree::new(top, AttributesByDirectory::new()));
     let attributes = Attributes::new(&ATTRIBUTES, &repository.attribute_files()?, source)
         .map_err(from_worktree)?;
     let mut settings = repository.filter_settings()?;

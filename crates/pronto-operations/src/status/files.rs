@@ -12,15 +12,15 @@ use pronto_index::{Entry, EntryRef, Flags, Index, Stat, mode};
 use pronto_io::dir::Directory;
 use pronto_io::error::IoContext;
 use pronto_io::watch::Watch;
-use pronto_worktree::ignore::{Patterns, Stack};
+use pronto_worktree::ignore::{IgnoreStack, Patterns};
 use pronto_worktree::pathspec::{self, Pathspec};
-use pronto_worktree::status::{self as walk, Change, Job, SubmoduleState, Submodules};
+use pronto_worktree::status::{self as walk, FileChange, StatusJob, SubmoduleState, Submodules};
 use pronto_worktree::unpack;
 use std::collections::{HashMap, HashSet};
 
 /// The scope of a search for untracked files.
 #[derive(Debug)]
-pub struct Search<'a> {
+pub struct UntrackedSearch<'a> {
     /// The ignore patterns for all directories (`--exclude`, `--exclude-from`).
     pub patterns: &'a Patterns,
     /// The name of the ignore file in each directory, if there is one (`--exclude-per-directory`).
@@ -63,7 +63,7 @@ impl FileState {
 pub fn untracked_files(
     repository: &Repository,
     index: &Index,
-    search: &Search<'_>,
+    search: &UntrackedSearch<'_>,
     watch: &Watch<'_>,
 ) -> Result<Vec<BString>> {
     let store = repository.objects()?;
@@ -86,7 +86,7 @@ pub fn untracked_files(
         Ignored::No
     };
     options.show_empty_directories = search.empty_directories;
-    let outcome = walk::walk(&Job {
+    let outcome = walk::walk(&StatusJob {
         work_tree: top,
         git_dir: repository.git_dir(),
         index,
@@ -121,7 +121,7 @@ pub fn entries_of_tree(
 ) -> Result<Vec<Entry>> {
     let (objects, protect) = (repository.objects()?, repository.protection()?);
     let mut entries = Vec::new();
-    let mut enter = |path: &BStr| pathspec.directory(path) != pathspec::Directory::Outside;
+    let mut enter = |path: &BStr| pathspec.directory(path) != pathspec::DirectoryRelation::Outside;
     unpack::files(tree, objects, protect, &mut enter, &mut |path, side| {
         if pathspec.matches(path, false) && index.find(path, 0).is_err() {
             entries.push(Entry {
@@ -155,7 +155,7 @@ pub fn ignored_entries(
         let (root, name) = (root.as_ref()?, ignore_file?);
         crate::ignores::read_ignore_file(root, name, index, Some(store), directory)
     };
-    let mut stack = Stack::new(patterns, Some(&read));
+    let mut stack = IgnoreStack::new(patterns, Some(&read));
     let mut ignored = HashSet::new();
     for (position, entry) in index.iter().enumerate() {
         stack.enter(path::split(entry.path).0.as_bstr());
@@ -210,7 +210,7 @@ fn find_changed_files(
     let mut options = walk_options(repository)?;
     options.untracked = Untracked::No;
     options.stat_decides = !by_content;
-    let job = Job {
+    let job = StatusJob {
         work_tree: top,
         git_dir: repository.git_dir(),
         index,
@@ -218,7 +218,7 @@ fn find_changed_files(
         patterns: &Patterns::default(),
         ignore_files: None,
         conversion: &converter,
-        submodules: &Heads {
+        submodules: &SubmoduleHeads {
             repository,
             refuses_broken: false,
         },
@@ -233,7 +233,7 @@ fn find_changed_files(
         let entry = index.entry(changed.position);
         match changed.change {
             // `lstat` succeeds if a directory has replaced the file.
-            Some(Change::Deleted) if !exists(&root, entry.path) => {
+            Some(FileChange::Deleted) if !exists(&root, entry.path) => {
                 states.insert(changed.position, FileState::GONE);
             }
             Some(_) => {
@@ -299,14 +299,14 @@ fn stage_state(root: &Directory, converter: &Converter<'_>, entry: &EntryRef<'_>
 }
 
 /// Compares only the checked out commits of submodules.
-pub(crate) struct Heads<'a> {
+pub(crate) struct SubmoduleHeads<'a> {
     pub(crate) repository: &'a Repository,
     /// Whether a submodule with a broken repository is an error, as for the commands that examine
     /// changes in submodules.
     pub(crate) refuses_broken: bool,
 }
 
-impl Submodules for Heads<'_> {
+impl Submodules for SubmoduleHeads<'_> {
     fn inspect(
         &self,
         at: &BStr,

@@ -6,7 +6,7 @@ use crate::{ErrorKind, Repository, Result};
 use bstr::{BStr, BString, ByteSlice};
 use pronto_io::interrupt::Interrupt;
 use pronto_io::watch::Watch;
-use pronto_worktree::status::{Change, Found};
+use pronto_worktree::status::{EarlyResult, FileChange};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 
 /// An item of an incremental status.
 #[derive(Debug)]
-pub enum Item {
+pub enum StatusItem {
     /// A file differs from the index; `None` for an unmerged path. These items are in no order. For
     /// an intent-to-add file that was renamed, the report contains more.
-    Worktree(BString, Option<Change>),
+    Worktree(BString, Option<FileChange>),
     /// A file is untracked, or a directory if the path ends with a slash. These items are in no
     /// order, and a path may be delivered twice.
     Untracked(BString),
@@ -32,7 +32,7 @@ pub enum Item {
 /// the comparison with `HEAD`.
 #[derive(Debug)]
 pub struct Items {
-    items: Receiver<Result<Item>>,
+    items: Receiver<Result<StatusItem>>,
     interrupt: Interrupt,
     worker: Option<JoinHandle<()>>,
     end: Option<Instant>,
@@ -78,7 +78,7 @@ fn work(
     repository: &Repository,
     options: &Options,
     watch: &Watch<'_>,
-    sender: &Sender<Result<Item>>,
+    sender: &Sender<Result<StatusItem>>,
 ) {
     let send = |item| {
         if sender.send(item).is_err() {
@@ -86,14 +86,14 @@ fn work(
             watch.interrupt().trigger();
         }
     };
-    let tell = |path: &BStr, found: Found| {
+    let on_path = |path: &BStr, found: EarlyResult| {
         send(Ok(match found {
-            Found::Changed(change) => Item::Worktree(path.to_owned(), change),
-            Found::Untracked => Item::Untracked(path.to_owned()),
+            EarlyResult::Changed(change) => StatusItem::Worktree(path.to_owned(), change),
+            EarlyResult::Untracked => StatusItem::Untracked(path.to_owned()),
         }));
     };
-    let report = super::collect::collect(repository, options, watch, Some(&tell));
-    send(report.map(|report| Item::Complete(Box::new(report))));
+    let report = super::collect::collect(repository, options, watch, Some(&on_path));
+    send(report.map(|report| StatusItem::Complete(Box::new(report))));
 }
 
 impl Items {
@@ -102,7 +102,7 @@ impl Items {
         &self.interrupt
     }
 
-    fn receive(&mut self) -> Option<Result<Item>> {
+    fn receive(&mut self) -> Option<Result<StatusItem>> {
         let Some(end) = self.end else {
             return self.items.recv().ok();
         };
@@ -112,14 +112,14 @@ impl Items {
             Err(RecvTimeoutError::Disconnected) => None,
             Err(RecvTimeoutError::Timeout) => {
                 self.interrupt.trigger();
-                Some(Ok(Item::OutOfTime))
+                Some(Ok(StatusItem::OutOfTime))
             }
         }
     }
 }
 
 impl Iterator for Items {
-    type Item = Result<Item>;
+    type Item = Result<StatusItem>;
 
     /// Waits for the next item, at most until the time limit.
     fn next(&mut self) -> Option<Self::Item> {
@@ -127,7 +127,10 @@ impl Iterator for Items {
             return None;
         }
         let item = self.receive();
-        self.is_over = !matches!(item, Some(Ok(Item::Worktree(..) | Item::Untracked(_))));
+        self.is_over = !matches!(
+            item,
+            Some(Ok(StatusItem::Worktree(..) | StatusItem::Untracked(_)))
+        );
         item
     }
 }
@@ -142,12 +145,12 @@ impl Drop for Items {
     }
 }
 
-impl Item {
+impl StatusItem {
     /// Returns the path; `None` for the last item.
     pub fn path(&self) -> Option<&BStr> {
         match self {
-            Item::Worktree(path, _) | Item::Untracked(path) => Some(path.as_bstr()),
-            Item::Complete(_) | Item::OutOfTime => None,
+            StatusItem::Worktree(path, _) | StatusItem::Untracked(path) => Some(path.as_bstr()),
+            StatusItem::Complete(_) | StatusItem::OutOfTime => None,
         }
     }
 }

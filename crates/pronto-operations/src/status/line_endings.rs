@@ -1,10 +1,10 @@
 //! The line endings of files and the attributes for them: `git ls-files --eol`.
 
-use crate::attributes::{self, AttributeCheck, Selection, State};
+use crate::attributes::{self, AttributeCheck, AttributeSelection, AttributeState};
 use crate::{Repository, Result, path};
 use bstr::BStr;
 use pronto_index::{EntryRef, mode};
-use pronto_io::untrusted::{self, Links};
+use pronto_io::untrusted::{self, SymlinkPolicy};
 use pronto_worktree::filter::{attributes_in_words, endings_in_words};
 
 /// Returns the line endings of one path after another in Git's words (`lf`, `mixed`, `text=auto`).
@@ -21,7 +21,7 @@ pub struct LineEndings<'r> {
 /// The same as for [`check`](crate::attributes::check).
 pub fn line_endings(repository: &Repository) -> Result<LineEndings<'_>> {
     let names = ["text", "crlf", "eol"].map(str::to_owned);
-    let attributes = attributes::check(repository, Selection::Named(names.into()), false)?;
+    let attributes = attributes::check(repository, AttributeSelection::Named(names.into()), false)?;
     Ok(LineEndings {
         repository,
         attributes,
@@ -56,7 +56,7 @@ impl LineEndings<'_> {
         if !metadata.is_ok_and(|metadata| metadata.is_file()) {
             return "";
         }
-        let content = untrusted::read(&file, Links::Refuse, u64::MAX);
+        let content = untrusted::read(&file, SymlinkPolicy::Refuse, u64::MAX);
         content.map_or("", |content| endings_in_words(&content))
     }
 
@@ -66,7 +66,7 @@ impl LineEndings<'_> {
     /// Fails if an attributes file cannot be read.
     pub fn by_attributes(&mut self, path: &BStr) -> Result<&'static str> {
         let states = self.attributes.states(path)?;
-        let unspecified = State::Unspecified;
+        let unspecified = AttributeState::Unspecified;
         let state = |at: usize| states.get(at).map_or(&unspecified, |found| &found.state);
         Ok(attributes_in_words([state(0), state(1), state(2)]))
     }

@@ -4,8 +4,8 @@ use super::Options;
 use crate::hooks::tie_to;
 use crate::{Repository, Result, path};
 use bstr::{BStr, BString, ByteSlice};
-use pronto_index::{Edit, Fsmonitor, Index, Outline, UntrackedCache};
-use pronto_monitor::{Answer, client};
+use pronto_index::{Fsmonitor, Index, IndexEdit, IndexOutline, UntrackedCache};
+use pronto_monitor::{MonitorResponse, client};
 use pronto_worktree::status::{Monitored, Remembered};
 use std::process::Stdio;
 use std::time::SystemTime;
@@ -21,27 +21,27 @@ const MANY_VERIFIED: usize = 10;
 pub(super) const NO_TOKEN: &str = "builtin:fake";
 
 /// The monitor in use: `core.fsmonitor`.
-enum Source {
+enum MonitorSource {
     Daemon,
     Hook(BString),
 }
 
-fn source(repository: &Repository) -> Result<Option<Source>> {
+fn source(repository: &Repository) -> Result<Option<MonitorSource>> {
     let config = repository.config();
     let Some(entry) = config.entry_of("core.fsmonitor") else {
         return Ok(None);
     };
     if let Ok(is_daemon) = entry.bool() {
-        return Ok(is_daemon.then_some(Source::Daemon));
+        return Ok(is_daemon.then_some(MonitorSource::Daemon));
     }
     let hook = config.path("core.fsmonitor", repository.environment().home())?;
     let hook = hook.filter(|hook| !hook.as_os_str().is_empty());
-    Ok(hook.map(|hook| Source::Hook(path::as_bytes(&hook).to_owned())))
+    Ok(hook.map(|hook| MonitorSource::Hook(path::as_bytes(&hook).to_owned())))
 }
 
 /// The response of a monitor, before its paths are matched with entries.
-pub(super) struct Asked {
-    answer: Answer,
+pub(super) struct UnmatchedAnswer {
+    answer: MonitorResponse,
     is_of_hook: bool,
     /// The monitor's data in the index (`FSMN` extension).
     before: Option<Fsmonitor>,
@@ -51,7 +51,7 @@ pub(super) struct Asked {
 pub(super) struct MonitorAnswer {
     /// The entries and directories that the walk need not examine.
     pub(super) monitored: Monitored,
-    answer: Answer,
+    answer: MonitorResponse,
     is_of_hook: bool,
     /// Whether the index had no monitor's data yet.
     is_first: bool,
@@ -64,17 +64,17 @@ pub(super) struct MonitorAnswer {
 /// Fails if a setting is malformed.
 pub(super) fn ask(
     repository: &Repository,
-    index: &Outline,
+    index: &IndexOutline,
     options: &Options,
-) -> Result<Option<Asked>> {
+) -> Result<Option<UnmatchedAnswer>> {
     let Some(source) = source(repository)? else {
         return Ok(None);
     };
     let before = index.fsmonitor().ok().flatten();
     let token = before.as_ref().map(|before| before.token.as_bstr());
-    let is_of_hook = matches!(source, Source::Hook(_));
+    let is_of_hook = matches!(source, MonitorSource::Hook(_));
     let answer = query(repository, &source, token, options);
-    Ok(Some(Asked {
+    Ok(Some(UnmatchedAnswer {
         answer,
         is_of_hook,
         before,
@@ -88,10 +88,10 @@ pub(super) fn ask(
 /// Fails if a setting is malformed.
 pub(super) fn answer_since(
     repository: &Repository,
-    asked: &Asked,
+    asked: &UnmatchedAnswer,
     token: &BStr,
     options: &Options,
-) -> Result<Answer> {
+) -> Result<MonitorResponse> {
     let before = asked.before.as_ref();
     if before.is_some_and(|before| before.token == *token) {
         return Ok(asked.answer.clone());
@@ -104,20 +104,20 @@ pub(super) fn answer_since(
 
 fn query(
     repository: &Repository,
-    source: &Source,
+    source: &MonitorSource,
     token: Option<&BStr>,
     options: &Options,
-) -> Answer {
+) -> MonitorResponse {
     let _region = pronto_io::region!("fsm_client", "query");
     match source {
-        Source::Daemon => ask_daemon(repository, token, options),
-        Source::Hook(hook) => ask_hook(repository, hook.as_bstr(), token),
+        MonitorSource::Daemon => ask_daemon(repository, token, options),
+        MonitorSource::Hook(hook) => ask_hook(repository, hook.as_bstr(), token),
     }
 }
 
-impl Asked {
+impl UnmatchedAnswer {
     /// Returns the response about changes since the index was written.
-    pub(super) fn answer(&self) -> &Answer {
+    pub(super) fn answer(&self) -> &MonitorResponse {
         &self.answer
     }
 
@@ -125,7 +125,7 @@ impl Asked {
     pub(super) fn says_nothing_changed(&self) -> bool {
         let is_clean = |before: &Fsmonitor| before.dirty.is_empty();
         self.before.as_ref().is_some_and(is_clean)
-            && matches!(&self.answer, Answer::Paths { paths, .. } if paths.is_empty())
+            && matches!(&self.answer, MonitorResponse::Paths { paths, .. } if paths.is_empty())
     }
 
     /// Finds the entries of `index` that the response is about.
@@ -133,7 +133,7 @@ impl Asked {
         // The recorded positions are invalid after sparse directory entries were expanded.
         let before = self.before.filter(|_| !index.is_expanded());
         let dirty = match (&self.answer, &before) {
-            (Answer::Paths { paths, .. }, Some(before)) => {
+            (MonitorResponse::Paths { paths, .. }, Some(before)) => {
                 let known = before.dirty.iter().map(|at| at as u32);
                 Some(dirty(index, known.collect(), paths))
             }
@@ -162,9 +162,9 @@ fn dirty(index: &Index, mut dirty: Vec<u32>, paths: &[BString]) -> Vec<u32> {
     dirty
 }
 
-fn ask_daemon(repository: &Repository, token: Option<&BStr>, options: &Options) -> Answer {
+fn ask_daemon(repository: &Repository, token: Option<&BStr>, options: &Options) -> MonitorResponse {
     let token = token.unwrap_or(BStr::new(NO_TOKEN));
-    let everything = || Answer::Everything {
+    let everything = || MonitorResponse::Everything {
         token: NO_TOKEN.into(),
     };
     let Ok(address) = crate::monitor::address(repository) else {
@@ -190,7 +190,7 @@ fn ask_daemon(repository: &Repository, token: Option<&BStr>, options: &Options) 
     again.unwrap_or_else(everything)
 }
 
-fn ask_hook(repository: &Repository, hook: &BStr, token: Option<&BStr>) -> Answer {
+fn ask_hook(repository: &Repository, hook: &BStr, token: Option<&BStr>) -> MonitorResponse {
     // The time is taken before the query, so that no change is missed.
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let now = BString::from(now.unwrap_or_default().as_nanos().to_string());
@@ -201,17 +201,19 @@ fn ask_hook(repository: &Repository, hook: &BStr, token: Option<&BStr>) -> Answe
         .flatten()
         .filter(|version| matches!(version, 1 | 2));
     if version != Some(1) {
-        let told = run_hook(repository, hook, "2", token);
-        if let Some(answer) = told.and_then(|told| Answer::parse(&told)) {
+        let hook_output = run_hook(repository, hook, "2", token);
+        if let Some(answer) =
+            hook_output.and_then(|hook_output| MonitorResponse::parse(&hook_output))
+        {
             return answer;
         }
     }
     if version != Some(2)
-        && let Some(told) = run_hook(repository, hook, "1", token)
+        && let Some(hook_output) = run_hook(repository, hook, "1", token)
     {
-        return Answer::new(now, &told);
+        return MonitorResponse::new(now, &hook_output);
     }
-    Answer::Everything { token: now }
+    MonitorResponse::Everything { token: now }
 }
 
 fn run_hook(repository: &Repository, hook: &BStr, version: &str, token: &BStr) -> Option<Vec<u8>> {
@@ -234,7 +236,7 @@ impl MonitorAnswer {
     /// Invalidates the paths that the monitor reported in the untracked cache, and marks the rest
     /// as valid.
     pub(super) fn apply(&self, remembered: &mut Remembered<'_>) {
-        if let (Answer::Paths { paths, .. }, false) = (&self.answer, self.is_first) {
+        if let (MonitorResponse::Paths { paths, .. }, false) = (&self.answer, self.is_first) {
             invalidate(&mut remembered.cache, paths);
             // A cache of all files may have been written by git: see `untracked_list`.
             if remembered.cache.flags == UntrackedCache::NORMAL {
@@ -258,8 +260,8 @@ impl MonitorAnswer {
     /// Returns whether the monitor's data are worth writing, if `verified` entries were examined.
     pub(super) fn is_worth_writing(&self, verified: &[u32]) -> bool {
         let many = match &self.answer {
-            Answer::Paths { paths, .. } => paths.len() > MANY_PATHS,
-            Answer::Everything { token } => *token != NO_TOKEN,
+            MonitorResponse::Paths { paths, .. } => paths.len() > MANY_PATHS,
+            MonitorResponse::Everything { token } => *token != NO_TOKEN,
         };
         let enough = if self.is_of_hook { 0 } else { MANY_VERIFIED };
         self.is_first || many || verified.len() > enough
@@ -268,7 +270,12 @@ impl MonitorAnswer {
     /// Records the monitor's data in `edit`. Entries that are neither guaranteed by the monitor nor
     /// `verified` must be examined next time. `is_cache_current` is true if the untracked cache in
     /// `edit` is up to date; otherwise it is updated here.
-    pub(super) fn record(&self, edit: &mut Edit<'_>, verified: &[u32], is_cache_current: bool) {
+    pub(super) fn record(
+        &self,
+        edit: &mut IndexEdit<'_>,
+        verified: &[u32],
+        is_cache_current: bool,
+    ) {
         let index = edit.base();
         let all = 0..index.len() as u32;
         let mut verified = verified.to_vec();
@@ -288,7 +295,9 @@ impl MonitorAnswer {
         }
         if let Some(mut cache) = index.untracked_cache().filter(|cache| !cache.is_empty()) {
             match &self.answer {
-                Answer::Paths { paths, .. } if !self.is_first => invalidate(&mut cache, paths),
+                MonitorResponse::Paths { paths, .. } if !self.is_first => {
+                    invalidate(&mut cache, paths)
+                }
                 _ => cache.invalidate_directory(0, true),
             }
             edit.set_untracked_cache(Some(&cache));

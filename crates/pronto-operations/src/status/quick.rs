@@ -5,16 +5,16 @@
 //! for any entry. The untracked cache, or the list of all untracked files, costs one iteration over
 //! its directories.
 
-use super::monitor::Asked;
+use super::monitor::UnmatchedAnswer;
 use super::state::Reader;
 use super::tree::tree_of;
-use super::untracked_list::Listed;
-use super::{Ignored, Options, Report, State, Untracked, untracked_cache};
+use super::untracked_list::UntrackedState;
+use super::{Ignored, OperationInProgress, Options, Report, Untracked, untracked_cache};
 use crate::errors::from_index;
-use crate::refs::Head;
+use crate::refs::HeadValue;
 use crate::{Repository, Result, ignores};
 use bstr::BString;
-use pronto_index::{Outline, UntrackedCache};
+use pronto_index::{IndexOutline, UntrackedCache};
 use pronto_odb::Store;
 use pronto_worktree::status::recorded;
 
@@ -25,10 +25,10 @@ use pronto_worktree::status::recorded;
 /// The same as for [`status`](super::status()).
 pub(super) fn report(
     repository: &Repository,
-    outline: &Outline,
+    outline: &IndexOutline,
     store: &Store,
-    asked: &Asked,
-    listed: Option<&Listed<'_>>,
+    asked: &UnmatchedAnswer,
+    listed: Option<&UntrackedState<'_>>,
     options: &Options,
 ) -> Result<Option<Report>> {
     let is_plain = options.pathspec.is_empty()
@@ -59,10 +59,10 @@ pub(super) fn report(
     let Some(untracked) = untracked else {
         return Ok(None);
     };
-    let mut state = State::default();
+    let mut state = OperationInProgress::default();
     if options.state {
         let reader = Reader { repository, store };
-        let detached = Some(id).filter(|_| matches!(head, Head::Detached { .. }));
+        let detached = Some(id).filter(|_| matches!(head, HeadValue::Detached { .. }));
         state = reader.read(detached, options.detached_from)?;
     }
     pronto_io::data!("status", "lstat", 0);
@@ -83,7 +83,7 @@ pub(super) fn report(
 /// requested.
 fn untracked(
     repository: &Repository,
-    outline: &Outline,
+    outline: &IndexOutline,
     options: &Options,
 ) -> Result<Option<Vec<BString>>> {
     if options.untracked == Untracked::No {

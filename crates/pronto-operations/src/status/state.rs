@@ -7,12 +7,12 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 use pronto_index::{Flags, Index};
 use pronto_object::TagRef;
-use pronto_odb::{Matches, Store};
+use pronto_odb::{PrefixMatches, Store};
 use pronto_repository::in_progress::{BISECT_START_FILE, InProgress, RebaseBackend};
 
 /// The operation in progress.
 #[derive(Clone, Debug, Default)]
-pub struct State {
+pub struct OperationInProgress {
     /// A merge is in progress (`MERGE_HEAD`).
     pub merge: bool,
     /// An `am` session is in progress.
@@ -20,13 +20,13 @@ pub struct State {
     /// The current patch of the `am` session is empty.
     pub am_empty_patch: bool,
     /// The rebase in progress.
-    pub rebase: Option<Rebase>,
+    pub rebase: Option<RebaseInProgress>,
     /// The cherry-pick in progress (`CHERRY_PICK_HEAD`).
-    pub cherry_pick: Option<Operation>,
+    pub cherry_pick: Option<PickInProgress>,
     /// A commit is being cherry-picked (`CHERRY_PICK_HEAD`), also by a rebase.
     pub has_picked_commit: bool,
     /// The revert in progress (`REVERT_HEAD`).
-    pub revert: Option<Operation>,
+    pub revert: Option<PickInProgress>,
     /// A bisection is in progress (`BISECT_LOG`).
     pub bisect: bool,
     /// The branch from which the bisection started.
@@ -41,7 +41,7 @@ pub struct State {
 
 /// A cherry-pick or a revert.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Operation {
+pub struct PickInProgress {
     /// The abbreviated id of the current commit; `None`, as in Git, between the commits of a
     /// series.
     pub commit: Option<BString>,
@@ -49,7 +49,7 @@ pub struct Operation {
 
 /// A rebase.
 #[derive(Clone, Debug, Default)]
-pub struct Rebase {
+pub struct RebaseInProgress {
     /// Whether the rebase has a todo list (`--interactive`).
     pub interactive: bool,
     /// The branch that is rebased.
@@ -74,12 +74,16 @@ pub(super) struct Reader<'a> {
 
 impl Reader<'_> {
     /// Reads the operation in progress. `head` is the commit of `HEAD` if it is detached.
-    pub(super) fn read(&self, head: Option<ObjectId>, detached_from: bool) -> Result<State> {
+    pub(super) fn read(
+        &self,
+        head: Option<ObjectId>,
+        detached_from: bool,
+    ) -> Result<OperationInProgress> {
         let present = self.repository.in_progress();
         let picked = self.operation("CHERRY_PICK_HEAD")?;
-        let mut state = State {
+        let mut state = OperationInProgress {
             has_picked_commit: picked.is_some(),
-            ..State::default()
+            ..OperationInProgress::default()
         };
         if present.merge() {
             state.merge = true;
@@ -94,11 +98,11 @@ impl Reader<'_> {
         state.revert = self.operation("REVERT_HEAD")?;
         match self.sequenced() {
             Some(b'p') => {
-                let unknown = Operation { commit: None };
+                let unknown = PickInProgress { commit: None };
                 state.cherry_pick.get_or_insert(unknown);
             }
             Some(b'r') => {
-                let unknown = Operation { commit: None };
+                let unknown = PickInProgress { commit: None };
                 state.revert.get_or_insert(unknown);
             }
             _ => {}
@@ -117,10 +121,10 @@ impl Reader<'_> {
         Some(text.into())
     }
 
-    fn operation(&self, name: &str) -> Result<Option<Operation>> {
+    fn operation(&self, name: &str) -> Result<Option<PickInProgress>> {
         let id = self.repository.refs().id_of(name)?;
         id.map(|id| {
-            Ok(Operation {
+            Ok(PickInProgress {
                 commit: Some(self.abbreviate(id)?),
             })
         })
@@ -145,7 +149,7 @@ impl Reader<'_> {
     fn read_rebase(
         &self,
         present: &InProgress<'_>,
-        state: &mut State,
+        state: &mut OperationInProgress,
         head: Option<ObjectId>,
     ) -> Result<bool> {
         if present.am() {
@@ -156,13 +160,13 @@ impl Reader<'_> {
         }
         state.rebase = match present.rebase() {
             None => return Ok(false),
-            Some(RebaseBackend::Apply) => Some(Rebase {
+            Some(RebaseBackend::Apply) => Some(RebaseInProgress {
                 branch: self.branch("rebase-apply/head-name")?,
                 onto: self.branch("rebase-apply/onto")?,
                 has_message: true,
-                ..Rebase::default()
+                ..RebaseInProgress::default()
             }),
-            Some(RebaseBackend::Merge { interactive }) => Some(Rebase {
+            Some(RebaseBackend::Merge { interactive }) => Some(RebaseInProgress {
                 interactive,
                 branch: self.branch("rebase-merge/head-name")?,
                 onto: self.branch("rebase-merge/onto")?,
@@ -219,7 +223,7 @@ impl Reader<'_> {
             Ok(id) => Some(id),
             Err(_) => match pronto_hash::Prefix::from_hex(&word.to_str_lossy()) {
                 Ok(prefix) => match self.store.prefix(prefix).map_err(super::tree::objects)? {
-                    Matches::One(id) => Some(id),
+                    PrefixMatches::One(id) => Some(id),
                     _ => None,
                 },
                 Err(_) => None,
@@ -260,7 +264,7 @@ impl Reader<'_> {
     }
 
     /// Reads from the reflog of `HEAD` at which ref or commit `HEAD` was detached.
-    fn read_detached(&self, state: &mut State, head: ObjectId) -> Result<()> {
+    fn read_detached(&self, state: &mut OperationInProgress, head: ObjectId) -> Result<()> {
         let Some(log) = self.repository.refs().log("HEAD")? else {
             return Ok(());
         };

@@ -43,7 +43,7 @@ impl IgnoreSubmodules {
 const DEEPEST: usize = 32;
 
 /// Examines the submodules of one repository.
-pub(crate) struct Inspector<'a> {
+pub(crate) struct SubmoduleInspector<'a> {
     repository: &'a Repository,
     work_tree: PathBuf,
     watch: &'a Watch<'a>,
@@ -54,7 +54,7 @@ pub(crate) struct Inspector<'a> {
     depth: usize,
 }
 
-impl<'a> Inspector<'a> {
+impl<'a> SubmoduleInspector<'a> {
     pub(super) fn new(
         repository: &'a Repository,
         work_tree: PathBuf,
@@ -96,7 +96,7 @@ impl<'a> Inspector<'a> {
             Some(_) => HashMap::new(),
             None => ignored_by_path(repository, &work_tree),
         };
-        Ok(Inspector {
+        Ok(SubmoduleInspector {
             repository,
             work_tree,
             watch,
@@ -171,7 +171,7 @@ fn unusable(error: &crate::Error) -> Error {
     Error::new(ErrorKind::Io, error.message())
 }
 
-impl Submodules for Inspector<'_> {
+impl Submodules for SubmoduleInspector<'_> {
     fn inspect(&self, at: &BStr, staged: &oid) -> Result<SubmoduleState, Error> {
         let ignores = self.ignores(at);
         let mut state = SubmoduleState::default();

@@ -9,7 +9,7 @@ use pronto_io::watch::Watch;
 
 /// The upstream of a branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Upstream {
+pub struct TrackedUpstream {
     /// The full name of the upstream ref in this repository.
     pub name: BString,
     /// The shortest unambiguous name of the upstream.
@@ -45,7 +45,7 @@ pub fn upstream(
     tip: Option<ObjectId>,
     count: bool,
     watch: &Watch<'_>,
-) -> Result<Option<Upstream>> {
+) -> Result<Option<TrackedUpstream>> {
     let Some(name) = upstream_name(repository, branch) else {
         return Ok(None);
     };
@@ -60,7 +60,7 @@ pub fn upstream(
         (Some(_), Some(_)) => Some(Divergence::Different),
         _ => None,
     };
-    Ok(Some(Upstream {
+    Ok(Some(TrackedUpstream {
         name,
         short_name,
         divergence,

@@ -3,13 +3,13 @@
 use super::{Ignored, Options, Untracked};
 use crate::ignores::ExcludeContents;
 use crate::{Repository, Result, path};
-use pronto_index::{ExcludeFile, Outline, UntrackedCache};
-use pronto_worktree::status::{News, Remembered, blob_id, renew};
+use pronto_index::{ExcludeFile, IndexOutline, UntrackedCache};
+use pronto_worktree::status::{DirectoryNews, Remembered, blob_id, renew};
 use std::time::SystemTime;
 
 /// The value of `core.untrackedCache`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Setting {
+enum UntrackedCacheSetting {
     /// Use an existing cache (`keep`).
     Keep,
     /// Create a cache (`true`).
@@ -20,7 +20,7 @@ enum Setting {
 
 /// The change to make to the untracked cache in the index.
 #[derive(Debug)]
-pub(super) enum Fate<'a> {
+pub(super) enum CacheUpdate<'a> {
     /// Keep the cache unchanged.
     Stay,
     /// The new cache is better, but not worth writing the index.
@@ -32,8 +32,8 @@ pub(super) enum Fate<'a> {
 }
 
 /// The untracked cache for one status.
-pub(super) struct Prepared<'a> {
-    setting: Setting,
+pub(super) struct PreparedCache<'a> {
+    setting: UntrackedCacheSetting,
     /// The cache in the form that the walk uses.
     pub(super) remembered: Option<Remembered<'a>>,
     /// Whether the index has a cache for another worktree path or system.
@@ -42,16 +42,20 @@ pub(super) struct Prepared<'a> {
     is_new: bool,
 }
 
-fn setting(repository: &Repository) -> Result<Setting> {
+fn setting(repository: &Repository) -> Result<UntrackedCacheSetting> {
     let config = repository.config();
     let many = config.bool_or("feature.manyFiles", false)?;
-    let otherwise = if many { Setting::Write } else { Setting::Keep };
+    let otherwise = if many {
+        UntrackedCacheSetting::Write
+    } else {
+        UntrackedCacheSetting::Keep
+    };
     let Some(entry) = config.entry_of("core.untrackedCache") else {
         return Ok(otherwise);
     };
     Ok(match entry.bool() {
-        Ok(true) => Setting::Write,
-        Ok(false) => Setting::Remove,
+        Ok(true) => UntrackedCacheSetting::Write,
+        Ok(false) => UntrackedCacheSetting::Remove,
         Err(_) => otherwise,
     })
 }
@@ -88,7 +92,7 @@ fn configured(repository: &Repository) -> u32 {
 /// Returns whether there may be an untracked cache: `core.untrackedCache` is not false.
 pub(super) fn is_permitted(repository: &Repository) -> Result<bool> {
     let environment = repository.environment();
-    Ok(setting(repository)? != Setting::Remove
+    Ok(setting(repository)? != UntrackedCacheSetting::Remove
         && !environment.boolean("GIT_DISABLE_UNTRACKED_CACHE", false)?)
 }
 
@@ -101,12 +105,12 @@ fn shows_all(repository: &Repository) -> bool {
 /// Decides whether the cache of `index` may be used.
 pub(super) fn prepare<'a>(
     repository: &Repository,
-    index: &'a Outline,
+    index: &'a IndexOutline,
     options: &Options,
     excludes: &ExcludeContents,
-) -> Result<Prepared<'a>> {
+) -> Result<PreparedCache<'a>> {
     let setting = setting(repository)?;
-    let mut prepared = Prepared {
+    let mut prepared = PreparedCache {
         setting,
         remembered: None,
         is_elsewhere: false,
@@ -124,7 +128,7 @@ pub(super) fn prepare<'a>(
     if !is_general
         || !serves
         || !is_permitted(repository)?
-        || (setting == Setting::Keep && !index.has_untracked_cache())
+        || (setting == UntrackedCacheSetting::Keep && !index.has_untracked_cache())
     {
         return Ok(prepared);
     }
@@ -132,7 +136,7 @@ pub(super) fn prepare<'a>(
     let kind = index.kind();
     let mut cache = index.untracked_cache();
     if (cache.as_ref()).is_some_and(|cache| !is_here(cache, &ident)) {
-        prepared.is_elsewhere = setting == Setting::Keep;
+        prepared.is_elsewhere = setting == UntrackedCacheSetting::Keep;
         if prepared.is_elsewhere {
             return Ok(prepared);
         }
@@ -180,11 +184,11 @@ pub(super) fn renew_excludes(cache: &mut UntrackedCache<'_>, excludes: &ExcludeC
 }
 
 /// Whether the index has a cache although the configuration forbids it.
-pub(super) fn is_to_be_removed(repository: &Repository, index: &Outline) -> Result<bool> {
-    Ok(index.has_untracked_cache() && setting(repository)? == Setting::Remove)
+pub(super) fn is_to_be_removed(repository: &Repository, index: &IndexOutline) -> Result<bool> {
+    Ok(index.has_untracked_cache() && setting(repository)? == UntrackedCacheSetting::Remove)
 }
 
-impl<'a> Prepared<'a> {
+impl<'a> PreparedCache<'a> {
     /// Returns the cache, if it may be used and is the one in the index.
     pub(super) fn unchanged(&self) -> Option<&UntrackedCache<'a>> {
         let remembered = self.remembered.as_ref().filter(|_| !self.is_new);
@@ -193,21 +197,26 @@ impl<'a> Prepared<'a> {
 
     /// Returns the change of the cache after a walk that found `news`.
     pub(super) fn fate(
-        prepared: &Prepared<'a>,
+        prepared: &PreparedCache<'a>,
         remembered: Option<Remembered<'a>>,
-        index: &Outline,
-        news: Vec<News>,
+        index: &IndexOutline,
+        news: Vec<DirectoryNews>,
         is_monitored: bool,
-    ) -> Fate<'a> {
+    ) -> CacheUpdate<'a> {
         let Some(remembered) = remembered.filter(|remembered| remembered.records) else {
-            let remove = prepared.setting == Setting::Remove && index.has_untracked_cache();
-            return if remove { Fate::Remove } else { Fate::Stay };
+            let remove =
+                prepared.setting == UntrackedCacheSetting::Remove && index.has_untracked_cache();
+            return if remove {
+                CacheUpdate::Remove
+            } else {
+                CacheUpdate::Stay
+            };
         };
         if news.is_empty() && !prepared.is_new {
             // The paths that the monitor reported are not recorded in the index yet.
             return match is_monitored {
-                true => Fate::Better(remembered.cache),
-                false => Fate::Stay,
+                true => CacheUpdate::Better(remembered.cache),
+                false => CacheUpdate::Stay,
             };
         }
         let renewed = renew(&remembered.cache, news);
@@ -216,9 +225,11 @@ impl<'a> Prepared<'a> {
         let is_later = now.is_ok_and(|now| now.as_secs() as u32 > index.timestamp().seconds);
         let is_better = prepared.is_new || renewed != remembered.cache;
         match prepared.setting {
-            Setting::Write if is_better || (is_later && !is_monitored) => Fate::Write(renewed),
-            _ if is_better || is_later || is_monitored => Fate::Better(renewed),
-            _ => Fate::Stay,
+            UntrackedCacheSetting::Write if is_better || (is_later && !is_monitored) => {
+                CacheUpdate::Write(renewed)
+            }
+            _ if is_better || is_later || is_monitored => CacheUpdate::Better(renewed),
+            _ => CacheUpdate::Stay,
         }
     }
 }

@@ -9,36 +9,36 @@
 //! This module does not use that cache: if git 2.55 updates the cache together with the response of
 //! a monitor, renamed or removed directories can keep outdated data.
 
-use super::monitor::{self, Asked};
+use super::monitor::{self, UnmatchedAnswer};
 use super::{Ignored, Options, Untracked, untracked_cache};
 use crate::ignores::ExcludeContents;
 use crate::{Repository, Result};
 use bstr::{BString, ByteSlice};
-use pronto_index::{Index, Outline, UntrackedCache, UntrackedList};
-use pronto_monitor::Answer;
-use pronto_worktree::status::{News, Remembered, recorded, renew, tracked_names};
+use pronto_index::{Index, IndexOutline, UntrackedCache, UntrackedList};
+use pronto_monitor::MonitorResponse;
+use pronto_worktree::status::{DirectoryNews, Remembered, recorded, renew, tracked_names};
 
 /// The number of changes below which the list is not written. The next status examines these
 /// changes again.
 const MANY_CHANGES: usize = 100;
 
 /// The content of the list's file; empty if there is none.
-pub(super) struct Stored {
+pub(super) struct ListFile {
     bytes: Vec<u8>,
 }
 
 /// The list, and the response of the monitor about changes since it was written.
-pub(super) struct Listed<'a> {
+pub(super) struct UntrackedState<'a> {
     /// The list; `None` if there is no usable list, so that a new one is created.
     list: Option<UntrackedList<'a>>,
     empty: UntrackedCache<'a>,
-    answer: Answer,
+    answer: MonitorResponse,
     /// Whether the list was written for the current index.
     is_current: bool,
 }
 
 /// The data for writing the list after a walk.
-pub(super) struct Next {
+pub(super) struct PendingList {
     /// The token of the monitor before the walk.
     token: BString,
     /// Whether the list is written even if the walk found few changes.
@@ -51,9 +51,9 @@ pub(super) struct Next {
 /// Fails if a setting is malformed.
 pub(super) fn read(
     repository: &Repository,
-    index: &Outline,
+    index: &IndexOutline,
     options: &Options,
-) -> Result<Option<Stored>> {
+) -> Result<Option<ListFile>> {
     let is_used = options.untracked == Untracked::All
         && options.ignored == Ignored::No
         && options.pathspec.is_empty()
@@ -61,12 +61,12 @@ pub(super) fn read(
         && !index.is_split()
         && repository.index_path() == repository.git_dir().join("index")
         && untracked_cache::is_permitted(repository)?;
-    Ok(is_used.then(|| Stored {
+    Ok(is_used.then(|| ListFile {
         bytes: index.read_untracked_list().unwrap_or_default(),
     }))
 }
 
-impl Stored {
+impl ListFile {
     /// Parses the list, and queries the monitor if the token of the list differs from that of the
     /// index.
     ///
@@ -75,11 +75,11 @@ impl Stored {
     pub(super) fn load(
         &self,
         repository: &Repository,
-        index: &Outline,
-        asked: &Asked,
+        index: &IndexOutline,
+        asked: &UnmatchedAnswer,
         excludes: &ExcludeContents,
         options: &Options,
-    ) -> Result<Listed<'_>> {
+    ) -> Result<UntrackedState<'_>> {
         let kind = index.kind();
         let ident = untracked_cache::ident(repository)?;
         let mut empty = UntrackedCache::new(&ident, UntrackedCache::ALL, kind);
@@ -95,7 +95,7 @@ impl Stored {
             Some(token) => monitor::answer_since(repository, asked, token, options)?,
             None => asked.answer().clone(),
         };
-        Ok(Listed {
+        Ok(UntrackedState {
             is_current: list.as_ref().is_some_and(|list| list.is_for(index)),
             list,
             empty,
@@ -104,10 +104,11 @@ impl Stored {
     }
 }
 
-impl<'a> Listed<'a> {
+impl<'a> UntrackedState<'a> {
     /// Returns the untracked files if nothing has changed since the list was written.
     pub(super) fn unchanged(&self) -> Option<Vec<BString>> {
-        let is_same = matches!(&self.answer, Answer::Paths { paths, .. } if paths.is_empty());
+        let is_same =
+            matches!(&self.answer, MonitorResponse::Paths { paths, .. } if paths.is_empty());
         let list = self.list.as_ref();
         let list = list.filter(|_| is_same && self.is_current)?;
         recorded(&list.cache, Untracked::All)
@@ -115,12 +116,12 @@ impl<'a> Listed<'a> {
 
     /// Invalidates the directories that may have changed, for a walk of `index`. The walk records
     /// its results if `records` is true.
-    pub(super) fn prepare(self, index: &Index, records: bool) -> (Remembered<'a>, Next) {
+    pub(super) fn prepare(self, index: &Index, records: bool) -> (Remembered<'a>, PendingList) {
         let is_due = match &self.answer {
-            Answer::Paths { paths, .. } => paths.len() > MANY_CHANGES,
-            Answer::Everything { .. } => true,
+            MonitorResponse::Paths { paths, .. } => paths.len() > MANY_CHANGES,
+            MonitorResponse::Everything { .. } => true,
         };
-        let next = Next {
+        let next = PendingList {
             token: self.answer.token().into(),
             is_due: is_due || !self.is_current,
         };
@@ -135,7 +136,7 @@ impl<'a> Listed<'a> {
             }
         }
         let mut remembered = Remembered::new(list.cache, records);
-        if let Answer::Paths { paths, .. } = &self.answer {
+        if let MonitorResponse::Paths { paths, .. } = &self.answer {
             monitor::invalidate(&mut remembered.cache, paths);
             remembered.vouch();
         }
@@ -143,10 +144,15 @@ impl<'a> Listed<'a> {
     }
 }
 
-impl Next {
+impl PendingList {
     /// Writes the list that results from `remembered` and `news`, if that saves enough work of the
     /// next status. Errors are ignored: the next status then has no list.
-    pub(super) fn write(self, index: &Index, remembered: &Remembered<'_>, news: Vec<News>) {
+    pub(super) fn write(
+        self,
+        index: &Index,
+        remembered: &Remembered<'_>,
+        news: Vec<DirectoryNews>,
+    ) {
         let is_due = self.is_due || news.len() > MANY_CHANGES;
         if !remembered.records || !is_due || self.token == monitor::NO_TOKEN {
             return;

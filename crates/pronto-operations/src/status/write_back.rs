@@ -1,17 +1,17 @@
 //! Writes refreshed data to the index, so that the next status is faster.
 
 use super::monitor::MonitorAnswer;
-use super::untracked_cache::Fate;
+use super::untracked_cache::CacheUpdate;
 use crate::durability::Component;
 use crate::{Repository, Result, index, shared, split_index};
-use pronto_index::{CachedTree, Edit, EntryRef, Flags, Index, Stat, mode, replace};
+use pronto_index::{CachedTree, EntryRef, Flags, Index, IndexEdit, Stat, mode, replace};
 use std::time::{Duration, SystemTime};
 
 /// A duration after which two writes of the index surely have different timestamps.
 const SETTLED_FOR_SURE: Duration = Duration::from_secs(2);
 
 /// The results of a status that the index does not contain yet.
-pub(super) struct News<'a> {
+pub(super) struct UnwrittenResults<'a> {
     /// The new stat data of files with unchanged content.
     pub(super) refreshed: &'a [(usize, Stat)],
     /// Whether every entry was examined.
@@ -21,7 +21,7 @@ pub(super) struct News<'a> {
     /// More complete cached trees.
     pub(super) trees: Option<CachedTree>,
     /// The change of the untracked cache.
-    pub(super) untracked: Fate<'a>,
+    pub(super) untracked: CacheUpdate<'a>,
     /// The monitor's data, and the entries that were examined and are unchanged.
     pub(super) monitor: Option<(&'a MonitorAnswer, &'a [u32])>,
 }
@@ -32,9 +32,9 @@ pub(super) fn write_back(
     repository: &Repository,
     index: &Index,
     settle: Duration,
-    news: News<'_>,
+    news: UnwrittenResults<'_>,
 ) -> Result<()> {
-    let waits = news.monitor.is_none_or(|(told, _)| !told.is_of_hook());
+    let waits = news.monitor.is_none_or(|(answer, _)| !answer.is_of_hook());
     if index.identity().is_none() || waits && !has_settled(index, settle) {
         return Ok(());
     }
@@ -43,7 +43,7 @@ pub(super) fn write_back(
         entry.mode & mode::TYPE != mode::GITLINK && entry.stat.is_racy_by_second(time)
     };
     // The paths that the monitor reported were examined, and the monitor guarantees the rest.
-    let is_vouched = news.is_complete && news.monitor.is_some_and(|(told, _)| told.vouches());
+    let is_vouched = news.is_complete && news.monitor.is_some_and(|(answer, _)| answer.vouches());
     let has_racy = match news.racy_count {
         _ if is_vouched => false,
         Some(count) => count > 0,
@@ -52,19 +52,20 @@ pub(super) fn write_back(
     if has_racy && !news.is_complete {
         return Ok(());
     }
-    let is_told = news
+    let has_answer = news
         .monitor
-        .is_some_and(|(told, verified)| told.is_worth_writing(verified));
-    let keeps_untracked = matches!(news.untracked, Fate::Stay | Fate::Better(_));
+        .is_some_and(|(answer, verified)| answer.is_worth_writing(verified));
+    let keeps_untracked = matches!(news.untracked, CacheUpdate::Stay | CacheUpdate::Better(_));
     let is_as_it_was = news.refreshed.is_empty() && news.trees.is_none() && keeps_untracked;
-    if is_as_it_was && !has_racy && !is_told && !split_index::is_wrongly_split(repository, index) {
+    if is_as_it_was && !has_racy && !has_answer && !split_index::is_wrongly_split(repository, index)
+    {
         let is_own = repository.index_path() == repository.git_dir().join("index");
         if is_own && has_settled(index, SETTLED_FOR_SURE) {
             index.keep_lengths();
         }
         return Ok(());
     }
-    let mut edit = Edit::new(index);
+    let mut edit = IndexEdit::new(index);
     for &(position, stat) in news.refreshed {
         let flags = index.entry(position).flags;
         edit.refresh(position, stat, flags.with(Flags::UP_TO_DATE));
@@ -73,13 +74,15 @@ pub(super) fn write_back(
         edit.set_cached_tree(news.trees);
     }
     match &news.untracked {
-        Fate::Stay => {}
-        Fate::Better(cache) | Fate::Write(cache) => edit.set_untracked_cache(Some(cache)),
-        Fate::Remove => edit.set_untracked_cache(None),
+        CacheUpdate::Stay => {}
+        CacheUpdate::Better(cache) | CacheUpdate::Write(cache) => {
+            edit.set_untracked_cache(Some(cache))
+        }
+        CacheUpdate::Remove => edit.set_untracked_cache(None),
     }
-    if let Some((told, verified)) = news.monitor {
-        let is_current = !matches!(news.untracked, Fate::Stay);
-        told.record(&mut edit, verified, is_current);
+    if let Some((answer, verified)) = news.monitor {
+        let is_current = !matches!(news.untracked, CacheUpdate::Stay);
+        answer.record(&mut edit, verified, is_current);
     }
     let writer = index::writer(repository)?;
     let Ok(bytes) = index::encode(repository, &writer, edit.content(), None) else {

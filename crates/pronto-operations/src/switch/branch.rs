@@ -5,10 +5,10 @@ use std::fmt;
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 
-use super::Destination;
+use super::SwitchTarget;
 use super::remotes;
 use crate::config::edit;
-use crate::refs::{Expected, name};
+use crate::refs::{ExpectedValue, name};
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// A branch to create.
@@ -42,7 +42,7 @@ pub enum Tracking {
 /// The policy for configuring an upstream: a value of `branch.autoSetupMerge`, or the caller's
 /// choice.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Policy {
+enum AutoSetupMerge {
     Never,
     /// Configure an upstream if the starting point is a remote-tracking branch (`true`).
     Remote,
@@ -154,7 +154,7 @@ pub(super) fn check_new_branch(repository: &Repository, create: &NewBranch) -> R
         let message = format!("a branch named '{}' already exists", create.name);
         return Err(Error::new(ErrorKind::Reference, message));
     }
-    if tracking_policy(repository, create.tracking)? == Policy::Explicit
+    if tracking_policy(repository, create.tracking)? == AutoSetupMerge::Explicit
         && matches!(create.tracking, Tracking::Direct)
         && create.orphan
     {
@@ -168,12 +168,12 @@ pub(super) fn check_new_branch(repository: &Repository, create: &NewBranch) -> R
 pub(super) fn create_branch(
     repository: &Repository,
     create: &NewBranch,
-    at: &Destination,
+    at: &SwitchTarget,
 ) -> Result<Option<UpstreamSetup>> {
     let Some(commit) = at.commit else {
         return Ok(None);
     };
-    let explicit = tracking_policy(repository, create.tracking)? == Policy::Explicit;
+    let explicit = tracking_policy(repository, create.tracking)? == AutoSetupMerge::Explicit;
     let reference = at
         .reference
         .as_ref()
@@ -212,7 +212,7 @@ pub(crate) fn create_branch_at(
     let policy = tracking_policy(repository, create.tracking)?;
     let followed = match at.reference {
         Some(reference) => followed(repository, reference, policy, create)?,
-        None if policy == Policy::Explicit => {
+        None if policy == AutoSetupMerge::Explicit => {
             let message = format!(
                 "cannot set up tracking information; starting point '{}' is not a branch",
                 at.name
@@ -227,8 +227,8 @@ pub(crate) fn create_branch_at(
     let message = format!("branch: {verb} {}", at.name);
     transaction.push(crate::refs::Edit {
         name: full,
-        change: crate::refs::Change::Set(crate::refs::Target::Object(commit)),
-        expected: Expected::Anything,
+        change: crate::refs::RefChangeKind::Set(crate::refs::RefTarget::Object(commit)),
+        expected: ExpectedValue::Anything,
         message: Some(message.into()),
         follow: true,
         create_log: create.log,
@@ -251,23 +251,23 @@ pub(crate) fn check_tracking(repository: &Repository, tracking: Tracking) -> Res
     tracking_policy(repository, tracking).map(|_| ())
 }
 
-fn tracking_policy(repository: &Repository, tracking: Tracking) -> Result<Policy> {
+fn tracking_policy(repository: &Repository, tracking: Tracking) -> Result<AutoSetupMerge> {
     match tracking {
-        Tracking::Never => return Ok(Policy::Never),
-        Tracking::Direct => return Ok(Policy::Explicit),
+        Tracking::Never => return Ok(AutoSetupMerge::Never),
+        Tracking::Direct => return Ok(AutoSetupMerge::Explicit),
         Tracking::Configured => {}
     }
     let key = "branch.autosetupmerge";
     Ok(
         match repository.config().raw(key).map(|value| value.as_bytes()) {
-            Some(b"always") => Policy::Always,
-            Some(b"simple") => Policy::Simple,
+            Some(b"always") => AutoSetupMerge::Always,
+            Some(b"simple") => AutoSetupMerge::Simple,
             Some(b"inherit") => {
                 let message = "branch.autoSetupMerge=inherit is not supported";
                 return Err(Error::new(ErrorKind::Unsupported, message));
             }
-            _ if repository.config().bool_or(key, true)? => Policy::Remote,
-            _ => Policy::Never,
+            _ if repository.config().bool_or(key, true)? => AutoSetupMerge::Remote,
+            _ => AutoSetupMerge::Never,
         },
     )
 }
@@ -275,17 +275,17 @@ fn tracking_policy(repository: &Repository, tracking: Tracking) -> Result<Policy
 fn followed(
     repository: &Repository,
     reference: &BStr,
-    policy: Policy,
+    policy: AutoSetupMerge,
     create: &NewBranch,
 ) -> Result<Option<Followed>> {
-    if policy == Policy::Never {
+    if policy == AutoSetupMerge::Never {
         return Ok(None);
     }
     let sources = remotes::remote_sources(repository, reference);
     match sources.as_slice() {
         [(remote, branch)] => {
             let short = branch.strip_prefix(b"refs/heads/").unwrap_or(branch);
-            if policy == Policy::Simple && short != create.name.as_bytes() {
+            if policy == AutoSetupMerge::Simple && short != create.name.as_bytes() {
                 return Ok(None);
             }
             Ok(Some(Followed {
@@ -293,9 +293,9 @@ fn followed(
                 branch: branch.clone(),
             }))
         }
-        [] if matches!(policy, Policy::Always | Policy::Explicit) => {
+        [] if matches!(policy, AutoSetupMerge::Always | AutoSetupMerge::Explicit) => {
             if !reference.starts_with(b"refs/heads/") {
-                if policy == Policy::Always {
+                if policy == AutoSetupMerge::Always {
                     return Ok(None);
                 }
                 let message = format!(
@@ -367,18 +367,23 @@ fn set_up_following(
             .set(key.as_bstr(), value, true, |_| true)
             .map_err(|_| Error::new(ErrorKind::Config, format!("cannot set {key}")))
     };
-    let spoken = repository.spoken(&file);
+    let display_path = repository.display_path(&file);
     let config = repository.config();
-    edit::edit_file(&file, crate::path::as_bytes(&spoken), config, |document| {
-        set(document, "remote", followed.remote.as_bstr())?;
-        // As in Git, the value is moved to the end of the section, even if it replaces another one.
-        let _ = document.unset(key("merge").as_bstr(), true, |_| true);
-        set(document, "merge", followed.branch.as_bstr())?;
-        if rebase {
-            set(document, "rebase", b"true".as_bstr())?;
-        }
-        Ok(())
-    })
+    edit::edit_file(
+        &file,
+        crate::path::as_bytes(&display_path),
+        config,
+        |document| {
+            set(document, "remote", followed.remote.as_bstr())?;
+            // As in Git, the value is moved to the end of the section, even if it replaces another one.
+            let _ = document.unset(key("merge").as_bstr(), true, |_| true);
+            set(document, "merge", followed.branch.as_bstr())?;
+            if rebase {
+                set(document, "rebase", b"true".as_bstr())?;
+            }
+            Ok(())
+        },
+    )
     .map_err(|error| not_written(followed, &error))?;
     Ok(UpstreamSetup::Configured {
         branch: name.to_owned(),

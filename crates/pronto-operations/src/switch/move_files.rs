@@ -10,9 +10,9 @@ use pronto_hash::ObjectId;
 use pronto_index::Index;
 use pronto_io::watch::Watch;
 use pronto_worktree::checkout;
-use pronto_worktree::unpack::{self, Decision, Refusals};
+use pronto_worktree::unpack::{self, PlanningResult, Refusals};
 
-use super::{Destination, Options};
+use super::{Options, SwitchTarget};
 use crate::checkout_tree::tree_of;
 use crate::errors::{from_index, from_worktree};
 use crate::merge::lacking;
@@ -29,7 +29,7 @@ pub(crate) enum MovedFiles {
 pub(super) fn move_files(
     repository: &Repository,
     old: Option<ObjectId>,
-    to: &Destination,
+    to: &SwitchTarget,
     options: &Options,
     watch: &Watch<'_>,
 ) -> Result<MovedFiles> {
@@ -51,14 +51,14 @@ pub(super) fn move_files(
         return Ok(MovedFiles::Unmerged(unmerged));
     }
     let mut decision = prepared.decide(old_tree, new_tree, options, watch)?;
-    if matches!(decision, Decision::Expand) {
+    if matches!(decision, PlanningResult::Expand) {
         prepared = prepared.expanded()?;
         decision = prepared.decide(old_tree, new_tree, options, watch)?;
     }
     let mut unpacked = match decision {
-        Decision::Plan(unpacked) => unpacked,
-        Decision::Refused(refusals) => return Ok(MovedFiles::Refused(refusals)),
-        Decision::Expand => return Err(lacking("moving files by this sparse index")),
+        PlanningResult::Plan(unpacked) => unpacked,
+        PlanningResult::Refused(refusals) => return Ok(MovedFiles::Refused(refusals)),
+        PlanningResult::Expand => return Err(lacking("moving files by this sparse index")),
     };
     let mut outcome = {
         let entries = unpacked.entries(&prepared.index);
@@ -66,7 +66,7 @@ pub(super) fn move_files(
     };
     unpacked.record(&outcome);
     let leftover = std::mem::take(&mut unpacked.leftover);
-    let leftover = (!leftover.is_empty()).then_some(checkout::Warning::Leftover(leftover));
+    let leftover = (!leftover.is_empty()).then_some(checkout::CheckoutWarning::Leftover(leftover));
     outcome.warnings.splice(..0, leftover);
     let is_news = !unpacked.changes.is_empty()
         || prepared.index.cached_tree() != unpacked.cached_tree
@@ -160,13 +160,13 @@ impl WorktreeSession<'_> {
         new: ObjectId,
         options: &Options,
         watch: &Watch<'_>,
-    ) -> Result<Decision> {
-        self.with_untracked(options.keep_ignored, |may_go| {
-            self.with_situation(watch, |situation| {
+    ) -> Result<PlanningResult> {
+        self.with_untracked(options.keep_ignored, |is_expendable| {
+            self.with_worktree_view(watch, |worktree_view| {
                 match (options.discard, options.overwrite_untracked) {
-                    (false, _) => unpack::two_way(old, new, situation, may_go),
-                    (true, false) => unpack::one_way(new, situation, Some(may_go)),
-                    (true, true) => unpack::one_way(new, situation, None),
+                    (false, _) => unpack::two_way(old, new, worktree_view, is_expendable),
+                    (true, false) => unpack::one_way(new, worktree_view, Some(is_expendable)),
+                    (true, true) => unpack::one_way(new, worktree_view, None),
                 }
                 .map_err(from_worktree)
             })

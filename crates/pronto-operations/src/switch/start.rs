@@ -5,12 +5,12 @@ use gix_object::Kind;
 use pronto_hash::ObjectId;
 
 use crate::refs::name;
-use crate::revision::{FullName, Want};
+use crate::revision::{ExpectedType, FullName};
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// A named commit or tree, with the name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Start {
+pub struct StartPoint {
     /// The name, with `@{-1}` and similar forms resolved.
     pub name: BString,
     /// The full name of the branch, if a branch was named.
@@ -28,7 +28,7 @@ pub struct Start {
 /// # Errors
 /// Fails with [`ErrorKind::Object`] if the object has no tree, and with other kinds if an object or
 /// a ref is broken.
-pub fn start_at(repository: &Repository, spec: impl AsRef<[u8]>) -> Result<Option<Start>> {
+pub fn start_at(repository: &Repository, spec: impl AsRef<[u8]>) -> Result<Option<StartPoint>> {
     let spec = spec.as_ref().as_bstr();
     let spec = if spec == "-" {
         b"@{-1}".as_bstr()
@@ -79,7 +79,7 @@ pub fn start_at(repository: &Repository, spec: impl AsRef<[u8]>) -> Result<Optio
             let message = format!("unable to read tree ({id})");
             Error::new(ErrorKind::Object, message)
         })?;
-    Ok(Some(Start {
+    Ok(Some(StartPoint {
         name,
         branch,
         reference,
@@ -108,8 +108,8 @@ fn resolve_or_merge_base(repository: &Repository, spec: &bstr::BStr) -> Result<O
     let range = repository.split_range(spec);
     if let Some(range) = range.filter(|range| range.is_symmetric) {
         let (Some(one), Some(two)) = (
-            repository.try_resolve(range.from, Want::Committish)?,
-            repository.try_resolve(range.to, Want::Committish)?,
+            repository.try_resolve(range.from, ExpectedType::Committish)?,
+            repository.try_resolve(range.to, ExpectedType::Committish)?,
         ) else {
             return Ok(None);
         };
@@ -119,5 +119,5 @@ fn resolve_or_merge_base(repository: &Repository, spec: &bstr::BStr) -> Result<O
             _ => None,
         });
     }
-    repository.try_resolve(spec, Want::Anything)
+    repository.try_resolve(spec, ExpectedType::Anything)
 }

@@ -9,18 +9,18 @@ use std::sync::Arc;
 
 use bstr::{BStr, ByteSlice};
 use pronto_hash::ObjectId;
-use pronto_index::{Edit, Entry, EntryRef, Flags, ResolveUndo, mode};
+use pronto_index::{Entry, EntryRef, Flags, IndexEdit, ResolveUndo, mode};
 use pronto_io::dir::{Metadata, is_missing};
 use pronto_io::watch::Watch;
 use pronto_worktree::{Protect, recorded};
 
-use super::{Action, Allowed, Event, Refusal, Stop};
-use crate::add::{self, Hashed, Hasher, Stage, Target};
+use super::{AllowedChanges, Event, IndexAction, UpdateRefusal, UpdateStop};
+use crate::add::{self, Hashed, Hasher, StagedIndex, StagedPath};
 use crate::session::WorktreeSession;
 use crate::{Error, Repository, Result, attributes, refresh};
 
 /// The kind of the file system entry at a path.
-enum Found {
+enum PathMetadata {
     Nothing,
     BeyondLink,
     Unknown(io::Error),
@@ -30,21 +30,21 @@ enum Found {
 pub(super) struct Apply<'a> {
     pub(super) repository: &'a Repository,
     pub(super) prepared: &'a WorktreeSession<'a>,
-    pub(super) stage: Stage<'a>,
+    pub(super) stage: StagedIndex<'a>,
     protect: Protect,
     watch: &'a Watch<'a>,
     pub(super) events: Vec<Event>,
     hashed: VecDeque<Hashed>,
     /// The reason why the actions after the last one are not carried out.
-    stop: Option<Stop>,
+    stop: Option<UpdateStop>,
 }
 
 /// The result of the actions.
 pub(super) struct Applied<'a> {
-    pub(super) edit: Edit<'a>,
+    pub(super) edit: IndexEdit<'a>,
     pub(super) events: Vec<Event>,
     /// The reason why the index must not be written.
-    pub(super) stop: Option<Stop>,
+    pub(super) stop: Option<UpdateStop>,
 }
 
 impl<'a> Apply<'a> {
@@ -57,7 +57,7 @@ impl<'a> Apply<'a> {
         Ok(Apply {
             repository,
             prepared,
-            stage: Stage::new(prepared, repository, plain)?,
+            stage: StagedIndex::new(prepared, repository, plain)?,
             protect: repository.protection()?,
             watch,
             events: Vec::new(),
@@ -75,16 +75,16 @@ impl<'a> Apply<'a> {
     }
 
     /// Applies all actions, up to the first that ends the operation.
-    pub(super) fn run(&mut self, actions: &[Action]) -> Result<()> {
+    pub(super) fn run(&mut self, actions: &[IndexAction]) -> Result<()> {
         // After such an action, the original index does not show which files must be hashed.
-        let changes = |action: &Action| {
+        let changes = |action: &IndexAction| {
             matches!(
                 action,
-                Action::Remove(_) | Action::Entry { .. } | Action::Mark(..)
+                IndexAction::Remove(_) | IndexAction::Entry { .. } | IndexAction::Mark(..)
             )
         };
         let mut is_as_it_was = true;
-        let mut looks: Vec<Option<Look>> = Vec::with_capacity(actions.len());
+        let mut looks: Vec<Option<ActionFile>> = Vec::with_capacity(actions.len());
         for action in actions {
             looks.push(self.look(action, is_as_it_was));
             is_as_it_was &= !changes(action);
@@ -101,22 +101,22 @@ impl<'a> Apply<'a> {
 
     /// Examines the file of an action that needs it. The entry is compared if the index
     /// `is_as_it_was`.
-    fn look(&self, action: &Action, is_as_it_was: bool) -> Option<Look> {
-        let Action::Update(path, allowed) = action else {
+    fn look(&self, action: &IndexAction, is_as_it_was: bool) -> Option<ActionFile> {
+        let IndexAction::Update(path, allowed) = action else {
             return None;
         };
         let found = find(self.prepared, path.as_bstr());
         let entry = self.entry(path.as_bstr()).filter(|_| is_as_it_was);
         let is_skipped = |entry: &EntryRef<'_>| entry.flags.contains(Flags::SKIP_WORKTREE);
         let wants_content = match &found {
-            Found::There(metadata) => {
+            PathMetadata::There(metadata) => {
                 !metadata.is_directory()
                     && !entry.is_some_and(|entry| is_skipped(&entry))
                     && !entry.is_some_and(|entry| self.is_clean(&entry, metadata))
             }
             _ => false,
         };
-        Some(Look {
+        Some(ActionFile {
             found,
             hash: wants_content.then_some(!allowed.info_only),
         })
@@ -140,21 +140,21 @@ impl<'a> Apply<'a> {
     }
 
     /// Hashes the files of all actions. Some of the objects are stored, others are not.
-    fn hash(&mut self, actions: &[Action], looks: &[Option<Look>]) -> Result<()> {
+    fn hash(&mut self, actions: &[IndexAction], looks: &[Option<ActionFile>]) -> Result<()> {
         let wanted = |writes: bool| {
             actions
                 .iter()
                 .zip(looks)
                 .filter_map(move |pair| match pair {
-                    (Action::Update(path, _), Some(look)) if look.hash == Some(writes) => {
-                        Some(Target::new(path.as_bstr()))
+                    (IndexAction::Update(path, _), Some(look)) if look.hash == Some(writes) => {
+                        Some(StagedPath::new(path.as_bstr()))
                     }
                     _ => None,
                 })
         };
         let mut results = [VecDeque::new(), VecDeque::new()];
         for writes in [true, false] {
-            let targets: Vec<Target<'_>> = wanted(writes).collect();
+            let targets: Vec<StagedPath<'_>> = wanted(writes).collect();
             if targets.is_empty() {
                 continue;
             }
@@ -181,15 +181,19 @@ impl<'a> Apply<'a> {
     }
 
     /// Applies one action. `Some` ends the operation.
-    fn act(&mut self, action: &Action, look: Option<Look>) -> Result<Option<Stop>> {
+    fn act(
+        &mut self,
+        action: &IndexAction,
+        look: Option<ActionFile>,
+    ) -> Result<Option<UpdateStop>> {
         match action {
-            Action::Update(path, allowed) => {
+            IndexAction::Update(path, allowed) => {
                 let path = path.as_bstr();
                 let Some(look) = look else {
                     return Ok(None);
                 };
                 let mode = match &look.found {
-                    Found::There(metadata) if metadata.is_symlink() => mode::SYMLINK,
+                    PathMetadata::There(metadata) if metadata.is_symlink() => mode::SYMLINK,
                     _ => 0,
                 };
                 let hashed = look.hash.and_then(|_| self.hashed.pop_front());
@@ -198,23 +202,23 @@ impl<'a> Apply<'a> {
                     false => Ok(self.updated(path, *allowed, look, hashed)),
                 }
             }
-            Action::Remove(path) => {
+            IndexAction::Remove(path) => {
                 if !self.is_bad(path.as_bstr(), 0) {
                     self.stage.remove_path(path.as_bstr());
                     self.events.push(Event::Removed(path.clone()));
                 }
                 Ok(None)
             }
-            Action::Mark(path, mark, on) => Ok(self.mark(path, *mark, *on)),
-            Action::Executable(path, on) => Ok(self.chmod(path, *on)),
-            Action::Entry { path, mode: 0, .. } => {
+            IndexAction::Mark(path, mark, on) => Ok(self.mark(path, *mark, *on)),
+            IndexAction::Executable(path, on) => Ok(self.chmod(path, *on)),
+            IndexAction::Entry { path, mode: 0, .. } => {
                 if !self.is_bad(path.as_bstr(), 0) {
                     self.stage.remove_path(path.as_bstr());
                 }
                 Ok(None)
             }
-            Action::Entry { .. } => Ok(self.take(action)),
-            Action::Refresh(options) => {
+            IndexAction::Entry { .. } => Ok(self.take(action)),
+            IndexAction::Refresh(options) => {
                 let edit = self.stage.edit_mut();
                 let outdated =
                     refresh::refresh(self.repository, self.prepared, edit, options, self.watch)?;
@@ -222,21 +226,21 @@ impl<'a> Apply<'a> {
                     .extend(outdated.into_iter().map(Event::Outdated));
                 Ok(None)
             }
-            Action::Again(how, pathspec) => {
+            IndexAction::Again(how, pathspec) => {
                 let paths = self.differing(pathspec)?;
                 self.run(&merge::again(how, paths))?;
                 Ok(self.stop.take())
             }
-            Action::Unresolve(paths) => {
+            IndexAction::Unresolve(paths) => {
                 self.unresolve(paths);
                 Ok(None)
             }
             // This action is applied at the end, when the positions of entries are known.
-            Action::Vouch(path, _) => Ok(match self.entry(path.as_bstr()) {
+            IndexAction::Vouch(path, _) => Ok(match self.entry(path.as_bstr()) {
                 Some(_) => None,
-                None => Some(Stop::NotMarked(path.clone())),
+                None => Some(UpdateStop::NotMarked(path.clone())),
             }),
-            Action::ClearResolveUndo => {
+            IndexAction::ClearResolveUndo => {
                 self.stage.set_resolve_undo(ResolveUndo::default());
                 Ok(None)
             }
@@ -247,19 +251,19 @@ impl<'a> Apply<'a> {
     fn updated(
         &mut self,
         path: &BStr,
-        allowed: Allowed,
-        look: Look,
+        allowed: AllowedChanges,
+        look: ActionFile,
         hashed: Option<Hashed>,
-    ) -> Option<Stop> {
+    ) -> Option<UpdateStop> {
         match self.update(path, allowed, look, hashed) {
             Ok(()) => {
                 self.events.push(Event::Added(path.to_owned()));
                 None
             }
-            Err(Failed::Operation(error)) => Some(Stop::Failed(error)),
-            Err(Failed::Path(event)) => {
+            Err(UpdateFailure::Operation(error)) => Some(UpdateStop::Failed(error)),
+            Err(UpdateFailure::Path(event)) => {
                 self.events.push(event);
-                Some(Stop::NotUpdated(path.to_owned()))
+                Some(UpdateStop::NotUpdated(path.to_owned()))
             }
         }
     }
@@ -277,13 +281,13 @@ impl<'a> Apply<'a> {
     fn update(
         &mut self,
         path: &BStr,
-        allowed: Allowed,
-        look: Look,
+        allowed: AllowedChanges,
+        look: ActionFile,
         hashed: Option<Hashed>,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), UpdateFailure> {
         let metadata = match look.found {
-            Found::BeyondLink => {
-                return Err(refused(Refusal::BeyondLink(path.to_owned())));
+            PathMetadata::BeyondLink => {
+                return Err(refused(UpdateRefusal::BeyondLink(path.to_owned())));
             }
             found => found,
         };
@@ -296,11 +300,13 @@ impl<'a> Apply<'a> {
         }
         let kind = before.map(|entry| entry.mode & mode::TYPE);
         match metadata {
-            Found::Unknown(error) => Err(refused(Refusal::Unexamined(path.to_owned(), error))),
-            Found::There(metadata) if metadata.is_directory() => {
+            PathMetadata::Unknown(error) => {
+                Err(refused(UpdateRefusal::Unexamined(path.to_owned(), error)))
+            }
+            PathMetadata::There(metadata) if metadata.is_directory() => {
                 self.directory(path, kind, allowed, &metadata)
             }
-            Found::There(metadata) => {
+            PathMetadata::There(metadata) => {
                 let Some(hashed) = hashed else {
                     return Ok(());
                 };
@@ -309,17 +315,21 @@ impl<'a> Apply<'a> {
                     .extend(warnings.into_iter().map(Event::Conversion));
                 match object {
                     Ok(id) => self.add(path, id, &metadata, allowed),
-                    Err(add::Stop::Operation { error, .. }) => Err(Failed::Operation(error)),
-                    Err(add::Stop::File(failure)) => Err(Failed::Path(Event::Failure(failure))),
+                    Err(add::StagingStop::Operation { error, .. }) => {
+                        Err(UpdateFailure::Operation(error))
+                    }
+                    Err(add::StagingStop::File(failure)) => {
+                        Err(UpdateFailure::Path(Event::Failure(failure)))
+                    }
                 }
             }
             _ => self.gone(path, allowed),
         }
     }
 
-    fn gone(&mut self, path: &BStr, allowed: Allowed) -> Result<(), Failed> {
+    fn gone(&mut self, path: &BStr, allowed: AllowedChanges) -> Result<(), UpdateFailure> {
         if !allowed.remove {
-            return Err(refused(Refusal::Missing(path.to_owned())));
+            return Err(refused(UpdateRefusal::Missing(path.to_owned())));
         }
         self.stage.remove_path(path);
         Ok(())
@@ -329,9 +339,9 @@ impl<'a> Apply<'a> {
         &mut self,
         path: &BStr,
         kind: Option<u32>,
-        allowed: Allowed,
+        allowed: AllowedChanges,
         metadata: &Metadata,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), UpdateFailure> {
         let head = self.repository.submodule_commit(path);
         match (kind, head) {
             (Some(mode::GITLINK), None) => Ok(()),
@@ -346,10 +356,10 @@ impl<'a> Apply<'a> {
             (None, head) => {
                 if self.stage.has_below(path) {
                     let path = path.to_owned();
-                    return Err(refused(Refusal::DirectoryWithEntries(path)));
+                    return Err(refused(UpdateRefusal::DirectoryWithEntries(path)));
                 }
                 let Some(id) = head else {
-                    return Err(refused(Refusal::Directory(path.to_owned())));
+                    return Err(refused(UpdateRefusal::Directory(path.to_owned())));
                 };
                 self.add(path, id, metadata, allowed)
             }
@@ -361,8 +371,8 @@ impl<'a> Apply<'a> {
         path: &BStr,
         id: ObjectId,
         metadata: &Metadata,
-        allowed: Allowed,
-    ) -> Result<(), Failed> {
+        allowed: AllowedChanges,
+    ) -> Result<(), UpdateFailure> {
         let mut entry = Entry {
             path: path.to_owned(),
             id,
@@ -377,20 +387,20 @@ impl<'a> Apply<'a> {
     }
 
     /// Adds an entry to the index, if `allowed` permits that.
-    fn insert(&mut self, entry: Entry, allowed: Allowed) -> Result<(), Failed> {
+    fn insert(&mut self, entry: Entry, allowed: AllowedChanges) -> Result<(), UpdateFailure> {
         let path = entry.path.clone();
         let stage = entry.stage();
         if self.stage.get(path.as_bstr(), stage).is_none() {
             let resolves =
                 stage == 0 && (1..4).any(|stage| self.stage.get(path.as_bstr(), stage).is_some());
             if !allowed.add && !resolves {
-                return Err(refused(Refusal::NotAllowed(path)));
+                return Err(refused(UpdateRefusal::NotAllowed(path)));
             }
             let in_the_way = self.stage.in_the_way(path.as_bstr(), stage);
             if !in_the_way.is_empty() && !allowed.replace {
-                let conflict = Refusal::FileAndDirectory(path.clone());
+                let conflict = UpdateRefusal::FileAndDirectory(path.clone());
                 self.events.push(Event::Refused(conflict));
-                return Err(refused(Refusal::NotAllowed(path)));
+                return Err(refused(UpdateRefusal::NotAllowed(path)));
             }
             for other in in_the_way {
                 self.stage.remove_stage(other.as_bstr(), stage);
@@ -406,8 +416,8 @@ impl<'a> Apply<'a> {
     }
 
     /// Adds the given entry of `action`. Returns the reason if the entry cannot be added.
-    fn take(&mut self, action: &Action) -> Option<Stop> {
-        let Action::Entry {
+    fn take(&mut self, action: &IndexAction) -> Option<UpdateStop> {
+        let IndexAction::Entry {
             path,
             mode,
             id,
@@ -418,7 +428,7 @@ impl<'a> Apply<'a> {
         else {
             return None;
         };
-        let stop = || Stop::EntryRefused {
+        let stop = || UpdateStop::EntryRefused {
             path: path.clone(),
             from_list: *from_list,
         };
@@ -429,7 +439,7 @@ impl<'a> Apply<'a> {
             .check_path(path.as_bstr(), *mode == mode::SYMLINK)
             .is_err()
         {
-            let invalid = Refusal::InvalidPath(path.clone());
+            let invalid = UpdateRefusal::InvalidPath(path.clone());
             self.events.push(Event::Refused(invalid));
             return Some(stop());
         }
@@ -445,8 +455,8 @@ impl<'a> Apply<'a> {
                 self.events.push(Event::Added(path.clone()));
                 None
             }
-            Err(Failed::Operation(error)) => Some(Stop::Failed(error)),
-            Err(Failed::Path(event)) => {
+            Err(UpdateFailure::Operation(error)) => Some(UpdateStop::Failed(error)),
+            Err(UpdateFailure::Path(event)) => {
                 self.events.push(event);
                 Some(stop())
             }
@@ -455,34 +465,34 @@ impl<'a> Apply<'a> {
 }
 
 /// The examined file of an action.
-struct Look {
-    found: Found,
+struct ActionFile {
+    found: PathMetadata,
     /// `None` if the file is not hashed; otherwise whether the object is stored.
     hash: Option<bool>,
 }
 
 /// The reason why an entry is not updated.
-enum Failed {
+enum UpdateFailure {
     Path(Event),
     Operation(Error),
 }
 
-fn refused(refusal: Refusal) -> Failed {
-    Failed::Path(Event::Refused(refusal))
+fn refused(refusal: UpdateRefusal) -> UpdateFailure {
+    UpdateFailure::Path(Event::Refused(refusal))
 }
 
-fn find(prepared: &WorktreeSession<'_>, path: &BStr) -> Found {
+fn find(prepared: &WorktreeSession<'_>, path: &BStr) -> PathMetadata {
     let bare = path.strip_suffix(b"/").unwrap_or(path).as_bstr();
     let (directory, name) = crate::path::split(bare);
     let found = match prepared.top.open_beneath(directory) {
         Ok(directory) => directory.metadata(name),
-        Err(_) if add::is_beyond_link(&prepared.top, bare) => return Found::BeyondLink,
+        Err(_) if add::is_beyond_link(&prepared.top, bare) => return PathMetadata::BeyondLink,
         Err(error) => Err(error),
     };
     match found {
-        Ok(metadata) => Found::There(metadata),
-        Err(error) if is_missing(&error) => Found::Nothing,
-        Err(error) => Found::Unknown(error),
+        Ok(metadata) => PathMetadata::There(metadata),
+        Err(error) if is_missing(&error) => PathMetadata::Nothing,
+        Err(error) => PathMetadata::Unknown(error),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bstr::BString;
-use pronto_index::{Edit, Fsmonitor, Index, UntrackedCache};
+use pronto_index::{Fsmonitor, Index, IndexEdit, UntrackedCache};
 
 use super::Options;
 use crate::status::new_untracked_cache;
@@ -12,7 +12,7 @@ use crate::{Repository, Result};
 /// Adds and removes the caches according to `options`. Returns whether the index changes.
 pub(super) fn change_caches(
     repository: &Repository,
-    edit: &mut Edit<'_>,
+    edit: &mut IndexEdit<'_>,
     index: &Index,
     options: &Options,
 ) -> Result<bool> {
@@ -33,15 +33,15 @@ pub(super) fn change_caches(
         }
         None => {}
     }
-    let told = index.fsmonitor().ok().flatten();
+    let decoded_fsmonitor = index.fsmonitor().ok().flatten();
     match options.fsmonitor {
-        Some(true) if told.is_none() => {
-            edit.set_fsmonitor(Some(&nothing_told(edit.content().entries.len())));
+        Some(true) if decoded_fsmonitor.is_none() => {
+            edit.set_fsmonitor(Some(&empty_fsmonitor(edit.content().entries.len())));
             changed = true;
         }
         Some(false) => {
             edit.set_fsmonitor(None);
-            changed |= told.is_some();
+            changed |= decoded_fsmonitor.is_some();
         }
         _ => {}
     }
@@ -49,7 +49,7 @@ pub(super) fn change_caches(
 }
 
 /// Returns the `FSMN` extension before a monitor was queried: no entry has the fsmonitor-valid bit.
-fn nothing_told(entries: usize) -> Fsmonitor {
+fn empty_fsmonitor(entries: usize) -> Fsmonitor {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let token = now.unwrap_or_default().as_nanos().to_string();
     Fsmonitor::new(token.into(), 0..entries as u32)
@@ -57,14 +57,20 @@ fn nothing_told(entries: usize) -> Fsmonitor {
 
 /// Sets or clears the fsmonitor-valid bit of entries. Does nothing if the index has no monitor's
 /// data.
-pub(super) fn vouch(edit: &mut Edit<'_>, marks: &[(BString, bool)]) -> Result<()> {
-    let told = {
+pub(super) fn vouch(edit: &mut IndexEdit<'_>, marks: &[(BString, bool)]) -> Result<()> {
+    let decoded_fsmonitor = {
         let content = edit.content();
-        let Some(told) = content.told().map_err(crate::errors::from_index)? else {
+        let Some(decoded_fsmonitor) = content
+            .decoded_fsmonitor()
+            .map_err(crate::errors::from_index)?
+        else {
             return Ok(());
         };
         let mut dirty = vec![false; content.entries.len()];
-        told.dirty.iter().for_each(|at| dirty[at] = true);
+        decoded_fsmonitor
+            .dirty
+            .iter()
+            .for_each(|at| dirty[at] = true);
         for (path, is_valid) in marks {
             let found = content
                 .entries
@@ -74,8 +80,8 @@ pub(super) fn vouch(edit: &mut Edit<'_>, marks: &[(BString, bool)]) -> Result<()
             }
         }
         let dirty = (0u32..).zip(dirty).filter(|(_, is_dirty)| *is_dirty);
-        Fsmonitor::new(told.token, dirty.map(|(at, _)| at))
+        Fsmonitor::new(decoded_fsmonitor.token, dirty.map(|(at, _)| at))
     };
-    edit.set_fsmonitor(Some(&told));
+    edit.set_fsmonitor(Some(&decoded_fsmonitor));
     Ok(())
 }

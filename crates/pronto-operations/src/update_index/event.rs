@@ -24,11 +24,11 @@ pub enum Event {
     /// The file of an entry differs from the entry.
     Outdated(Outdated),
     /// The conversion of a file had a problem.
-    Conversion(filter::Warning),
+    Conversion(filter::FilterWarning),
     /// The file of a path cannot be staged.
-    Failure(add::Failure),
+    Failure(add::StagingFailure),
     /// A path cannot be updated.
-    Refused(Refusal),
+    Refused(UpdateRefusal),
     /// The path is not allowed in an index and was skipped.
     Skipped(BString),
 }
@@ -36,7 +36,7 @@ pub enum Event {
 /// The reason why a path cannot be updated. [`Display`](fmt::Display) gives Git's message.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum Refusal {
+pub enum UpdateRefusal {
     /// A leading directory of the path is a symbolic link.
     BeyondLink(BString),
     /// The file cannot be examined.
@@ -55,29 +55,29 @@ pub enum Refusal {
     InvalidPath(BString),
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for UpdateRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refusal::BeyondLink(path) => write!(f, "'{path}' is beyond a symbolic link"),
-            Refusal::Unexamined(path, error) => {
+            UpdateRefusal::BeyondLink(path) => write!(f, "'{path}' is beyond a symbolic link"),
+            UpdateRefusal::Unexamined(path, error) => {
                 write!(f, "lstat(\"{path}\"): {}", reason(error))
             }
-            Refusal::Missing(path) => {
+            UpdateRefusal::Missing(path) => {
                 write!(f, "{path}: does not exist and --remove not passed")
             }
-            Refusal::DirectoryWithEntries(path) => {
+            UpdateRefusal::DirectoryWithEntries(path) => {
                 write!(f, "{path}: is a directory - add individual files instead")
             }
-            Refusal::Directory(path) => {
+            UpdateRefusal::Directory(path) => {
                 write!(f, "{path}: is a directory - add files inside instead")
             }
-            Refusal::FileAndDirectory(path) => {
+            UpdateRefusal::FileAndDirectory(path) => {
                 write!(f, "'{path}' appears as both a file and as a directory")
             }
-            Refusal::NotAllowed(path) => {
+            UpdateRefusal::NotAllowed(path) => {
                 write!(f, "{path}: cannot add to the index - missing --add option?")
             }
-            Refusal::InvalidPath(path) => write!(f, "Invalid path '{path}'"),
+            UpdateRefusal::InvalidPath(path) => write!(f, "Invalid path '{path}'"),
         }
     }
 }
@@ -85,7 +85,7 @@ impl fmt::Display for Refusal {
 /// The reason why nothing was written. [`Display`](fmt::Display) gives Git's message.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum Stop {
+pub enum UpdateStop {
     /// The path cannot be updated. The reason was reported before.
     NotUpdated(BString),
     /// The path has no entry whose flag could be changed.
@@ -107,41 +107,45 @@ pub enum Stop {
     NotEncoded(Error),
 }
 
-impl From<Error> for Stop {
+impl From<Error> for UpdateStop {
     fn from(error: Error) -> Self {
-        Stop::Operation(error)
+        UpdateStop::Operation(error)
     }
 }
 
-impl std::error::Error for Stop {}
+impl std::error::Error for UpdateStop {}
 
-impl Stop {
+impl UpdateStop {
     /// Returns Git's advice about the failure.
     pub fn hint(&self) -> Option<&str> {
         match self {
-            Stop::Operation(error) | Stop::Failed(error) | Stop::NotEncoded(error) => error.hint(),
+            UpdateStop::Operation(error)
+            | UpdateStop::Failed(error)
+            | UpdateStop::NotEncoded(error) => error.hint(),
             _ => None,
         }
     }
 }
 
-impl fmt::Display for Stop {
+impl fmt::Display for UpdateStop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Stop::NotUpdated(path) => write!(f, "Unable to process path {path}"),
-            Stop::NotMarked(path) => write!(f, "Unable to mark file {path}"),
-            Stop::ModeKept(path, executable) => {
+            UpdateStop::NotUpdated(path) => write!(f, "Unable to process path {path}"),
+            UpdateStop::NotMarked(path) => write!(f, "Unable to mark file {path}"),
+            UpdateStop::ModeKept(path, executable) => {
                 let sign = if *executable { '+' } else { '-' };
                 write!(f, "git update-index: cannot chmod {sign}x '{path}'")
             }
-            Stop::EntryRefused {
+            UpdateStop::EntryRefused {
                 path,
                 from_list: true,
             } => write!(f, "git update-index: unable to update {path}"),
-            Stop::EntryRefused { path, .. } => {
+            UpdateStop::EntryRefused { path, .. } => {
                 write!(f, "git update-index: --cacheinfo cannot add {path}")
             }
-            Stop::Operation(error) | Stop::Failed(error) | Stop::NotEncoded(error) => error.fmt(f),
+            UpdateStop::Operation(error)
+            | UpdateStop::Failed(error)
+            | UpdateStop::NotEncoded(error) => error.fmt(f),
         }
     }
 }

@@ -18,7 +18,7 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(
 
 /// One test: an action, its path, whether the action must change the stat data of the directory,
 /// and the defect otherwise.
-type Turn<'a> = (
+type TestedAction<'a> = (
     &'a dyn Fn() -> std::io::Result<()>,
     &'a Path,
     bool,
@@ -80,7 +80,7 @@ pub fn test_untracked_cache(
     let _guard = pronto_io::cleanup::Guard::new(&directory);
     let (file, below) = (directory.join("newfile"), directory.join("new-dir"));
     let inner = below.join("new");
-    let mut times = Times::of(&directory)?;
+    let mut times = FileTimes::of(&directory)?;
     let mut turn = |action: &dyn Fn() -> std::io::Result<()>, path: &Path| -> Result<bool> {
         std::thread::sleep(times.pause());
         step()?;
@@ -93,7 +93,7 @@ pub fn test_untracked_cache(
         file.write_all(b"data")
     };
     let remove_below = || fs::remove_file(&inner).and_then(|()| fs::remove_dir(&below));
-    let turns: [Turn<'_>; 6] = [
+    let turns: [TestedAction<'_>; 6] = [
         (&|| create(&file), &file, true, MtimeDefect::NewFile),
         (
             &|| fs::create_dir(&below),
@@ -119,12 +119,12 @@ pub fn test_untracked_cache(
     Ok(None)
 }
 
-struct Times(Metadata);
+struct FileTimes(Metadata);
 
-impl Times {
-    fn of(directory: &Path) -> Result<Times> {
+impl FileTimes {
+    fn of(directory: &Path) -> Result<FileTimes> {
         let found = metadata(directory).context(ErrorKind::Io, "unable to look at", directory)?;
-        Ok(Times(found))
+        Ok(FileTimes(found))
     }
 
     fn pause(&self) -> Duration {
@@ -132,7 +132,7 @@ impl Times {
     }
 
     fn have_changed(&mut self, directory: &Path) -> Result<bool> {
-        let now = Times::of(directory)?;
+        let now = FileTimes::of(directory)?;
         let changed = now.0 != self.0;
         *self = now;
         Ok(changed)

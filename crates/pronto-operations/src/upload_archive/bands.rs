@@ -13,16 +13,16 @@ const FAILURE: u8 = 3;
 const MOST_BYTES: usize = MAX_PAYLOAD - 1;
 
 /// The sidebands of one connection, to which several threads write.
-pub(super) struct Bands<'a>(Mutex<Output<'a>>);
+pub(super) struct ArchiveBands<'a>(Mutex<ArchiveBand<'a>>);
 
-struct Output<'a> {
+struct ArchiveBand<'a> {
     out: &'a mut (dyn Write + Send),
     /// Data that do not fill a packet yet.
     data: Vec<u8>,
     is_broken: bool,
 }
 
-impl Output<'_> {
+impl ArchiveBand<'_> {
     fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         let sent = self.out.write_all(bytes);
         self.is_broken |= sent.is_err();
@@ -53,16 +53,16 @@ impl Output<'_> {
     }
 }
 
-impl<'a> Bands<'a> {
+impl<'a> ArchiveBands<'a> {
     pub(super) fn new(out: &'a mut (dyn Write + Send)) -> Self {
-        Bands(Mutex::new(Output {
+        ArchiveBands(Mutex::new(ArchiveBand {
             out,
             data: Vec::new(),
             is_broken: false,
         }))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Output<'a>> {
+    fn lock(&self) -> MutexGuard<'_, ArchiveBand<'a>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -104,7 +104,7 @@ impl<'a> Bands<'a> {
 }
 
 /// Writes to the band of the archive.
-impl Write for &Bands<'_> {
+impl Write for &ArchiveBands<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut output = self.lock();
         let room = MOST_BYTES - output.data.len();
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn data_fill_packets() {
         let mut out = Vec::new();
-        let bands = Bands::new(&mut out);
+        let bands = ArchiveBands::new(&mut out);
         let content = vec![b'x'; MOST_BYTES + 1];
         let mut data = &bands;
         data.write_all(&content).expect("it is memory");

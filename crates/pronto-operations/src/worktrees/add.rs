@@ -15,16 +15,16 @@ use pronto_io::watch::Watch;
 
 use super::carry;
 use super::carry::Carry;
-use super::locks::Mark;
+use super::locks::CreationMark;
 use super::refused;
 use super::relocate;
 use crate::refs::name;
-use crate::revision::Want;
+use crate::revision::ExpectedType;
 use crate::support::{self, Operation};
 use crate::switch::{self, NewBranch, Point, Tracking, UpstreamSetup, invalid_name};
 use crate::{Error, ErrorKind, PartialFailure, Repository, Result, reset};
-use start::Start;
-use target::Target;
+use start::AddMeaning;
+use target::HeadTarget;
 
 const UPSTREAM_ADVICE: &str = "\nIf you are planning on basing your work on an upstream\n\
     branch that already exists at the remote, you may need to\n\
@@ -37,7 +37,7 @@ const UPSTREAM_ADVICE: &str = "\nIf you are planning on basing your work on an u
 /// Options of `git worktree add`.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
-pub struct AddOptions {
+pub struct AddWorktreeOptions {
     /// The path of the new worktree, as the user wrote it.
     pub place: BString,
     /// The commit or branch to check out, as the user wrote it.
@@ -86,19 +86,19 @@ pub enum Branching {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Addition {
-    options: AddOptions,
+    options: AddWorktreeOptions,
     /// The branch to create, and whether an existing branch may be reset.
     new_branch: Option<(BString, bool)>,
     /// The starting point of the branch, or the commit to check out.
     start: BString,
     orphan: bool,
     /// The first step, for a message.
-    pub preparation: Preparation,
+    pub preparation: AddStep,
 }
 
 /// The first step of creating a worktree, as Git announces it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Preparation {
+pub enum AddStep {
     /// This branch will be created.
     NewBranch(BString),
     /// This branch will be reset. Contains the abbreviated id of its old commit.
@@ -113,7 +113,7 @@ pub enum Preparation {
 #[derive(Debug, Default)]
 #[must_use]
 #[non_exhaustive]
-pub struct Added {
+pub struct AddedWorktree {
     /// The upstream that was configured for the new branch.
     pub set_up: Option<UpstreamSetup>,
     /// The result of the checkout; `None` with `--no-checkout`.
@@ -127,7 +127,7 @@ pub struct Added {
     pub lacks_branch: bool,
 }
 
-impl Added {
+impl AddedWorktree {
     /// Returns whether writing the files failed. In that case the worktree was removed again.
     pub fn has_failed(&self) -> bool {
         match &self.reset {
@@ -145,15 +145,15 @@ impl Added {
 /// [`ErrorKind::UnknownRevision`] if a name cannot be resolved, with [`ErrorKind::Refused`] if a
 /// branch is checked out in another worktree or a name is invalid, and with
 /// [`Unsupported`](ErrorKind::Unsupported) for cases that pronto lacks.
-pub fn plan(repository: &Repository, options: AddOptions) -> Result<Addition> {
+pub fn plan(repository: &Repository, options: AddWorktreeOptions) -> Result<Addition> {
     support::require(Operation::Worktrees, repository)?;
     switch::check_tracking(repository, options.tracking.unwrap_or_default())?;
-    let spoken = super::spoken_argument(repository, options.place.as_bstr());
-    let Start {
+    let display_path = super::display_argument(repository, options.place.as_bstr());
+    let AddMeaning {
         start,
         new_branch,
         orphan,
-    } = start::choose(repository, &options, spoken.as_bstr())?;
+    } = start::choose(repository, &options, display_path.as_bstr())?;
     let preparation = preparation(repository, &options, new_branch.as_ref(), start.as_bstr())?;
     Ok(Addition {
         options,
@@ -166,25 +166,25 @@ pub fn plan(repository: &Repository, options: AddOptions) -> Result<Addition> {
 
 fn preparation(
     repository: &Repository,
-    options: &AddOptions,
+    options: &AddWorktreeOptions,
     new_branch: Option<&(BString, bool)>,
     start: &BStr,
-) -> Result<Preparation> {
+) -> Result<AddStep> {
     if let Some((name, force)) = new_branch {
         let old = match force {
             true => commit_named(repository, name.as_bstr())?,
             false => None,
         };
         return Ok(match old {
-            Some(old) => Preparation::Reset(name.clone(), repository.abbreviate(&old)?),
-            None => Preparation::NewBranch(name.clone()),
+            Some(old) => AddStep::Reset(name.clone(), repository.abbreviate(&old)?),
+            None => AddStep::NewBranch(name.clone()),
         });
     }
     if options.branching != Branching::Detach && existing_branch(repository, start)?.is_some() {
-        return Ok(Preparation::Branch(start.to_owned()));
+        return Ok(AddStep::Branch(start.to_owned()));
     }
     match commit_named(repository, start)? {
-        Some(commit) => Ok(Preparation::Detached(repository.abbreviate(&commit)?)),
+        Some(commit) => Ok(AddStep::Detached(repository.abbreviate(&commit)?)),
         None => Err(invalid_reference(start)),
     }
 }
@@ -197,15 +197,15 @@ fn preparation(
 /// Fails with [`ErrorKind::Refused`] if the path is in use or a branch is checked out in another
 /// worktree, and with other kinds if a branch cannot be created or files of the repository cannot
 /// be written. Files of the worktree that cannot be written are no error: see
-/// [`Added::has_failed`].
+/// [`AddedWorktree::has_failed`].
 pub fn add(
     repository: &Repository,
     addition: &Addition,
     watch: &Watch<'_>,
-) -> Result<Added, PartialFailure<Added>> {
+) -> Result<AddedWorktree, PartialFailure<AddedWorktree>> {
     let options = &addition.options;
     carry::check_carry(repository, &options.carry)?;
-    let mut added = Added::default();
+    let mut added = AddedWorktree::default();
     let mut checked_out = addition.start.clone();
     match &addition.new_branch {
         Some((name, _)) if addition.orphan => checked_out = name.clone(),
@@ -222,19 +222,19 @@ pub fn add(
         }
         None => {}
     }
-    let spoken = super::spoken_argument(repository, options.place.as_bstr());
+    let display_path = super::display_argument(repository, options.place.as_bstr());
     let place = super::place_of(repository, options.place.as_bstr());
     relocate::check_candidate(
         repository,
-        spoken.as_bstr(),
+        display_path.as_bstr(),
         &place,
         &repository.work_trees()?,
         options.force,
         "add",
     )?;
     let target = target(repository, addition, checked_out.as_bstr())?;
-    let (own_dir, guard) = make::make_own_dir(repository, spoken.as_bstr())?;
-    let mark = Mark::set(&own_dir)?;
+    let (own_dir, guard) = make::make_own_dir(repository, display_path.as_bstr())?;
+    let mark = CreationMark::set(&own_dir)?;
     let (inside, place_guard) = make::open_new(repository, &place, &own_dir)?;
     make::make_refs_dir(&own_dir)?;
     target.write(&inside)?;
@@ -244,7 +244,8 @@ pub fn add(
         let _ = std::fs::remove_file(inside.git_path("logs/HEAD"));
     }
     make::connect(&place, &own_dir)?;
-    if let (Target::Commit(..) | Target::Branch(..), false) = (&target, options.no_checkout) {
+    if let (HeadTarget::Commit(..) | HeadTarget::Branch(..), false) = (&target, options.no_checkout)
+    {
         match fill(&inside, watch) {
             Ok(outcome) => added.reset = Some(outcome),
             Err(failure) => return Err(not_filled(failure, added)),
@@ -257,7 +258,7 @@ pub fn add(
             added.has_submodules = modules::share_submodules(repository, &inside, watch)?;
         }
     }
-    if let (Target::Unborn(_), false) = (&target, options.no_checkout) {
+    if let (HeadTarget::Unborn(_), false) = (&target, options.no_checkout) {
         // There are no files, but an index.
         let _ = fill(&inside, watch).map_err(Error::from)?;
     }
@@ -296,7 +297,7 @@ fn branch_called(repository: &Repository, name: &BStr) -> Result<Option<BString>
 }
 
 fn commit_named(repository: &Repository, name: &BStr) -> Result<Option<ObjectId>> {
-    match repository.try_resolve(name, Want::Committish)? {
+    match repository.try_resolve(name, ExpectedType::Committish)? {
         Some(id) => repository.peel_to(id, Kind::Commit),
         None => Ok(None),
     }
@@ -341,7 +342,7 @@ fn make_branch(
     }
     let start = addition.start.as_bstr();
     let tracking = addition.options.tracking.unwrap_or_default();
-    let Some(id) = repository.try_resolve(start, Want::Anything)? else {
+    let Some(id) = repository.try_resolve(start, ExpectedType::Anything)? else {
         return Err(match tracking {
             Tracking::Direct => no_upstream(repository, start)?,
             _ => refused(format!("not a valid object name: '{start}'")),
@@ -380,11 +381,11 @@ fn no_upstream(repository: &Repository, start: &BStr) -> Result<Error> {
 }
 
 /// Returns the target of the new worktree's `HEAD`.
-fn target(repository: &Repository, addition: &Addition, name: &BStr) -> Result<Target> {
+fn target(repository: &Repository, addition: &Addition, name: &BStr) -> Result<HeadTarget> {
     if addition.orphan {
         let full = branch_called(repository, name)?;
         return full
-            .map(Target::Unborn)
+            .map(HeadTarget::Unborn)
             .ok_or_else(|| invalid_reference(name));
     }
     let branch = match addition.options.branching {
@@ -396,8 +397,8 @@ fn target(repository: &Repository, addition: &Addition, name: &BStr) -> Result<T
     }
     let commit = commit_named(repository, name)?.ok_or_else(|| invalid_reference(name))?;
     Ok(match branch {
-        Some(full) => Target::Branch(full, commit),
-        None => Target::Commit(commit),
+        Some(full) => HeadTarget::Branch(full, commit),
+        None => HeadTarget::Commit(commit),
     })
 }
 
@@ -418,13 +419,16 @@ fn fill(
 }
 
 /// Returns the failure to make the new branch, before anything else was done.
-fn without_branch(error: Error) -> PartialFailure<Added> {
-    let mut added = Added::default();
+fn without_branch(error: Error) -> PartialFailure<AddedWorktree> {
+    let mut added = AddedWorktree::default();
     added.lacks_branch = true;
     PartialFailure::new(error, added)
 }
 
-fn not_filled(failure: PartialFailure<reset::Report>, added: Added) -> PartialFailure<Added> {
+fn not_filled(
+    failure: PartialFailure<reset::Report>,
+    added: AddedWorktree,
+) -> PartialFailure<AddedWorktree> {
     match failure.report {
         Some(_) => PartialFailure::new(failure.error, added),
         None => failure.error.into(),

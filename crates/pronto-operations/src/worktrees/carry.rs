@@ -6,10 +6,10 @@
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_index::{Index, mode};
-use pronto_io::dir::{CopyFailure, Directory, EntryKind, Sharing, TreeCopy, is_missing};
+use pronto_io::dir::{BlockSharing, CopyFailure, Directory, EntryKind, TreeCopy, is_missing};
 use pronto_io::error::{IoContext, OsReason};
 use pronto_io::watch::Watch;
-use pronto_worktree::ignore::{Patterns, Stack};
+use pronto_worktree::ignore::{IgnoreStack, Patterns};
 
 use super::refused;
 use crate::status::{ignore_patterns, read_ignore_file};
@@ -23,7 +23,7 @@ pub struct Carry {
     /// pattern overrides an earlier one. If empty, no files are copied.
     pub patterns: Vec<BString>,
     /// Whether the copies share their disk blocks with the originals (reflinks).
-    pub sharing: Sharing,
+    pub sharing: BlockSharing,
 }
 
 /// Fails early if files must share blocks, and the file system does not support reflinks.
@@ -37,7 +37,7 @@ pub(super) fn check_carry(repository: &Repository, carry: &Carry) -> Result<()> 
         .file_system()
         .is_ok_and(pronto_io::file_system::FileSystem::never_shares_blocks);
     match carry.sharing {
-        Sharing::Always if cannot => {
+        BlockSharing::Always if cannot => {
             let place = path.display();
             Err(cannot_share(&format!("'{place}'")))
         }
@@ -62,7 +62,7 @@ pub(super) fn carry(
     let (source, target) = (open(repository)?, open(inside)?);
     let roots = find_carried(repository, &source, carry, watch)?;
     let there = inside.index()?;
-    let is_barred = |path: &[u8], is_directory: bool| is_tracked(&there, path, is_directory);
+    let is_forbidden = |path: &[u8], is_directory: bool| is_tracked(&there, path, is_directory);
     let meter = watch.progress().begin("Carrying files", None);
     let copy = TreeCopy {
         source: &source,
@@ -71,7 +71,7 @@ pub(super) fn carry(
         workers: repository.checkout_options()?.workers,
         meter: &meter,
         interrupt: watch.interrupt(),
-        is_barred: &is_barred,
+        is_forbidden: &is_forbidden,
     };
     let skipped = copy.run(&roots).map_err(failed)?;
     meter.finish();
@@ -100,12 +100,12 @@ fn find_carried(
     for pattern in &carry.patterns {
         wanted.add_pattern(pattern);
     }
-    let mut search = Search {
+    let mut search = CarriedPaths {
         top,
         index: &index,
         watch,
-        ignored: Stack::new(&ignored, Some(&read)),
-        wanted: Stack::new(&wanted, None),
+        ignored: IgnoreStack::new(&ignored, Some(&read)),
+        wanted: IgnoreStack::new(&wanted, None),
         found: Vec::new(),
         left: vec![BString::default()],
     };
@@ -117,18 +117,18 @@ fn find_carried(
 }
 
 /// Searches the paths to copy, directory by directory.
-struct Search<'a> {
+struct CarriedPaths<'a> {
     top: &'a Directory,
     index: &'a Index,
     watch: &'a Watch<'a>,
-    ignored: Stack<'a>,
-    wanted: Stack<'a>,
+    ignored: IgnoreStack<'a>,
+    wanted: IgnoreStack<'a>,
     found: Vec<Vec<u8>>,
     /// Directories that have not been searched.
     left: Vec<BString>,
 }
 
-impl Search<'_> {
+impl CarriedPaths<'_> {
     fn directory(&mut self, directory: &BStr) -> Result<()> {
         let stopped = |_| Error::new(ErrorKind::Interrupted, "interrupted");
         self.watch.interrupt().check().map_err(stopped)?;

@@ -12,7 +12,7 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto_io::error::{IoContext, OsReason};
 use rustix::fs::{FlockOperation, flock};
 
-use super::{WorkTree, as_line, exists, refused};
+use super::{Worktree, as_line, exists, refused};
 use crate::{Error, ErrorKind, Repository, Result, path};
 
 /// The start of the content of `locked` while a worktree is being created.
@@ -41,7 +41,7 @@ impl LockState {
 ///
 /// # Errors
 /// Fails with [`ErrorKind::Io`] if the file `locked` cannot be read.
-pub fn lock_state(repository: &Repository, work_tree: &WorkTree) -> Result<LockState> {
+pub fn lock_state(repository: &Repository, work_tree: &Worktree) -> Result<LockState> {
     let Some(id) = &work_tree.id else {
         return Ok(LockState::Unlocked);
     };
@@ -52,7 +52,7 @@ pub fn lock_state(repository: &Repository, work_tree: &WorkTree) -> Result<LockS
     let reason = pronto_io::untrusted::content(&file).context(
         ErrorKind::Io,
         "failed to read",
-        repository.spoken(&file),
+        repository.display_path(&file),
     )?;
     Ok(LockState::Locked(reason.trim_ascii().into()))
 }
@@ -89,10 +89,14 @@ pub fn unlock(repository: &Repository, argument: &BStr) -> Result<()> {
         return Err(refused(format!("'{argument}' is not locked")));
     }
     let file = repository.own_dir(id.as_bstr()).join("locked");
-    std::fs::remove_file(&file).context(ErrorKind::Io, "unable to unlink", repository.spoken(&file))
+    std::fs::remove_file(&file).context(
+        ErrorKind::Io,
+        "unable to unlink",
+        repository.display_path(&file),
+    )
 }
 
-fn lockable(repository: &Repository, argument: &BStr) -> Result<(WorkTree, BString)> {
+fn lockable(repository: &Repository, argument: &BStr) -> Result<(Worktree, BString)> {
     let all = repository.work_trees()?;
     let Some(found) = super::find(repository, &all, argument) else {
         return Err(refused(format!("'{argument}' is not a working tree")));
@@ -107,12 +111,12 @@ fn lockable(repository: &Repository, argument: &BStr) -> Result<(WorkTree, BStri
 
 /// The mark of a worktree that is being created. The `flock` on the file ends with the process.
 #[derive(Debug)]
-pub(super) struct Mark {
+pub(super) struct CreationMark {
     file: PathBuf,
     _held: File,
 }
 
-impl Mark {
+impl CreationMark {
     /// Marks the worktree with the administrative directory `own_dir`.
     pub(super) fn set(own_dir: &Path) -> Result<Self> {
         let file = own_dir.join("locked");
@@ -135,7 +139,7 @@ impl Mark {
             let message = format!("could not open '{}' for writing", file.display());
             Error::new(ErrorKind::Io, message).because(OsReason(error))
         })?;
-        Ok(Mark { file, _held: held })
+        Ok(CreationMark { file, _held: held })
     }
 
     /// Clears the mark of a complete worktree. With a reason, the worktree stays locked.

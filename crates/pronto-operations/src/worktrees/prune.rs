@@ -10,8 +10,8 @@ use std::time::Duration;
 use bstr::{BStr, BString, ByteSlice};
 use pronto_io::error::{IoContext, reason};
 
-use super::{DIRECTORY, WorkTree, exists, locks};
-use crate::expiry::Expiry;
+use super::{DIRECTORY, Worktree, exists, locks};
+use crate::expiry::ExpiryAge;
 use crate::{Error, ErrorKind, Repository, Result, path};
 
 /// The age at which `add` has surely locked a new administrative directory, and the time to wait
@@ -20,7 +20,7 @@ const NEW: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// The decision whether a worktree may be pruned.
-enum Verdict {
+enum PruneDecision {
     /// The worktree exists, is locked, or is not yet expired.
     Keep,
     /// The administrative directory may be removed, for this reason. The lock is released when the
@@ -68,7 +68,7 @@ impl fmt::Display for PruneReason {
 #[derive(Debug)]
 #[must_use]
 #[non_exhaustive]
-pub struct Pruned {
+pub struct PrunedWorktree {
     /// The name of its administrative directory below `worktrees`.
     pub id: BString,
     /// The reason.
@@ -80,13 +80,13 @@ pub struct Pruned {
 /// Returns the reason why `work_tree` may be pruned, if there is one.
 pub fn prune_reason(
     repository: &Repository,
-    work_tree: &WorkTree,
-    expiry: Expiry,
+    work_tree: &Worktree,
+    expiry: ExpiryAge,
 ) -> Option<PruneReason> {
     let id = work_tree.id.as_ref()?;
     match judge(repository, id.as_bstr(), expiry).0 {
-        Verdict::Keep => None,
-        Verdict::Prune(reason, _) => Some(reason),
+        PruneDecision::Keep => None,
+        PruneDecision::Prune(reason, _) => Some(reason),
     }
 }
 
@@ -95,17 +95,21 @@ pub fn prune_reason(
 /// them.
 ///
 /// # Errors
-/// Never fails: directories that cannot be removed are returned with [`Pruned::failure`].
-pub fn prune(repository: &Repository, expiry: Expiry, dry_run: bool) -> Result<Vec<Pruned>> {
+/// Never fails: directories that cannot be removed are returned with [`PrunedWorktree::failure`].
+pub fn prune(
+    repository: &Repository,
+    expiry: ExpiryAge,
+    dry_run: bool,
+) -> Result<Vec<PrunedWorktree>> {
     let mut gone = Vec::new();
     let mut kept: Vec<(BString, Option<BString>)> = Vec::new();
     for id in repository.linked_ids() {
         match judge(repository, id.as_bstr(), expiry) {
-            (Verdict::Prune(reason, _held), _) => {
+            (PruneDecision::Prune(reason, _held), _) => {
                 gone.push(forget(repository, id, reason, dry_run))
             }
-            (Verdict::Keep, Some(place)) => kept.push((place, Some(id))),
-            (Verdict::Keep, None) => {}
+            (PruneDecision::Keep, Some(place)) => kept.push((place, Some(id))),
+            (PruneDecision::Keep, None) => {}
         }
     }
     let main = path::as_bytes(repository.common_dir());
@@ -133,12 +137,17 @@ pub fn prune(repository: &Repository, expiry: Expiry, dry_run: bool) -> Result<V
     Ok(gone)
 }
 
-fn forget(repository: &Repository, id: BString, reason: PruneReason, dry_run: bool) -> Pruned {
+fn forget(
+    repository: &Repository,
+    id: BString,
+    reason: PruneReason,
+    dry_run: bool,
+) -> PrunedWorktree {
     let failure = match dry_run {
         true => None,
         false => remove_own_dir(repository, id.as_bstr()).err(),
     };
-    Pruned {
+    PrunedWorktree {
         id,
         reason,
         failure,
@@ -161,7 +170,7 @@ pub(super) fn remove_own_dir(repository: &Repository, id: &BStr) -> Result<()> {
         }
         other => other,
     };
-    let shown = super::spoken_own_dir(repository, id);
+    let shown = super::display_own_dir(repository, id);
     removed.context(ErrorKind::Io, "failed to delete", shown)
 }
 
@@ -173,17 +182,24 @@ pub(super) fn remove_empty_work_tree_directory(repository: &Repository) {
 
 /// Decides whether the worktree `id` may be pruned. If not, also returns the path of its `.git`,
 /// unless the worktree is locked.
-fn judge(repository: &Repository, id: &BStr, expiry: Expiry) -> (Verdict, Option<BString>) {
+fn judge(
+    repository: &Repository,
+    id: &BStr,
+    expiry: ExpiryAge,
+) -> (PruneDecision, Option<BString>) {
     let directory = repository.own_dir(id);
-    let prune = |reason| (Verdict::Prune(reason, None), None);
+    let prune = |reason| (PruneDecision::Prune(reason, None), None);
     if !directory.is_dir() {
         return prune(PruneReason::NotADirectory);
     }
     let lock = directory.join("locked");
     if exists(&lock) {
         return match locks::abandoned(&lock) {
-            Some(held) => (Verdict::Prune(PruneReason::Unfinished, Some(held)), None),
-            None => (Verdict::Keep, None),
+            Some(held) => (
+                PruneDecision::Prune(PruneReason::Unfinished, Some(held)),
+                None,
+            ),
+            None => (PruneDecision::Keep, None),
         };
     }
     let file = directory.join("gitdir");
@@ -191,7 +207,7 @@ fn judge(repository: &Repository, id: &BStr, expiry: Expiry) -> (Verdict, Option
         if is_beginning(&directory) {
             std::thread::sleep(PAUSE);
             if exists(&lock) {
-                return (Verdict::Keep, None);
+                return (PruneDecision::Keep, None);
             }
         }
         return prune(PruneReason::MissingPointer);
@@ -209,14 +225,14 @@ fn judge(repository: &Repository, id: &BStr, expiry: Expiry) -> (Verdict, Option
     if !exists(path::borrow(&place)) {
         let used = std::fs::metadata(directory.join("index"));
         let is_old = |used: &std::fs::Metadata| match expiry {
-            Expiry::Now => true,
-            Expiry::Before(moment) => used.mtime() <= moment,
+            ExpiryAge::Now => true,
+            ExpiryAge::Before(moment) => used.mtime() <= moment,
         };
         if used.as_ref().map_or(true, is_old) {
             return prune(PruneReason::MissingWorktree);
         }
     }
-    (Verdict::Keep, Some(place))
+    (PruneDecision::Keep, Some(place))
 }
 
 /// Whether `directory` is so new that `add`, which creates the directory first, may be about to

@@ -8,7 +8,7 @@ use pronto_io::error::OsReason;
 
 use super::locks;
 use super::prune;
-use super::{WorkTree, exists, refused};
+use super::{Worktree, exists, refused};
 use crate::support::{self, Operation};
 use crate::{Error, ErrorKind, Repository, Result, path};
 use pronto_config::git_dir::read_git_file;
@@ -29,7 +29,7 @@ pub fn relocate(repository: &Repository, argument: &BStr, to: &BStr, force: u8) 
     support::require(Operation::Worktrees, repository)?;
     let all = repository.work_trees()?;
     let (work_tree, id) = super::find_linked(repository, &all, argument)?;
-    let mut spoken = super::spoken_argument(repository, to);
+    let mut display_path = super::display_argument(repository, to);
     let mut place = super::place_of(repository, to);
     if place.is_dir() {
         let Some(slash) = work_tree.path.rfind_byte(b'/') else {
@@ -37,12 +37,19 @@ pub fn relocate(repository: &Repository, argument: &BStr, to: &BStr, force: u8) 
             let message = format!("could not figure out destination name from '{from}'");
             return Err(refused(message));
         };
-        let end = spoken.trim_end_with(|c| c == '/').len().max(1);
-        spoken.truncate(end);
-        spoken.extend_from_slice(&work_tree.path[slash..]);
+        let end = display_path.trim_end_with(|c| c == '/').len().max(1);
+        display_path.truncate(end);
+        display_path.extend_from_slice(&work_tree.path[slash..]);
         place.push(path::borrow(&work_tree.path[slash + 1..]));
     }
-    check_candidate(repository, spoken.as_bstr(), &place, &all, force, "move")?;
+    check_candidate(
+        repository,
+        display_path.as_bstr(),
+        &place,
+        &all,
+        force,
+        "move",
+    )?;
     refuse_submodules(repository, &work_tree)?;
     if force < 2 {
         refuse_locked(repository, &work_tree, "move")?;
@@ -53,7 +60,7 @@ pub fn relocate(repository: &Repository, argument: &BStr, to: &BStr, force: u8) 
     let place = super::real(&place).unwrap_or(place);
     std::fs::rename(path::borrow(&work_tree.path), &place).map_err(|error| {
         let from = &work_tree.path;
-        let message = format!("failed to move '{from}' to '{spoken}'");
+        let message = format!("failed to move '{from}' to '{display_path}'");
         Error::new(ErrorKind::Io, message).because(OsReason(error))
     })?;
     let mut line = path::as_bytes(&place).to_vec();
@@ -66,18 +73,18 @@ pub fn relocate(repository: &Repository, argument: &BStr, to: &BStr, force: u8) 
 
 pub(super) fn refuse_locked(
     repository: &Repository,
-    work_tree: &WorkTree,
+    work_tree: &Worktree,
     verb: &str,
 ) -> Result<()> {
     let lock = locks::lock_state(repository, work_tree)?;
-    let way_out = format!("use '{verb} -f -f' to override or unlock first");
+    let advice = format!("use '{verb} -f -f' to override or unlock first");
     match lock.reason() {
         None => Ok(()),
         Some(reason) if reason.is_empty() => Err(refused(format!(
-            "cannot {verb} a locked working tree;\n{way_out}"
+            "cannot {verb} a locked working tree;\n{advice}"
         ))),
         Some(reason) => Err(refused(format!(
-            "cannot {verb} a locked working tree, lock reason: {reason}\n{way_out}"
+            "cannot {verb} a locked working tree, lock reason: {reason}\n{advice}"
         ))),
     }
 }
@@ -86,15 +93,15 @@ pub(super) fn refuse_locked(
 /// replacing it.
 pub(super) fn check_candidate(
     repository: &Repository,
-    spoken: &BStr,
+    display_path: &BStr,
     place: &Path,
-    all: &[WorkTree],
+    all: &[Worktree],
     force: u8,
     verb: &str,
 ) -> Result<()> {
     let is_empty = || std::fs::read_dir(place).is_ok_and(|mut found| found.next().is_none());
     if exists(place) && !is_empty() {
-        return Err(refused(format!("'{spoken}' already exists")));
+        return Err(refused(format!("'{display_path}' already exists")));
     }
     let Some(found) = super::find_at(repository, all, place) else {
         return Ok(());
@@ -104,23 +111,23 @@ pub(super) fn check_candidate(
         let id = found.id.as_ref().map(|id| id.as_bstr()).unwrap_or_default();
         return prune::remove_own_dir(repository, id).map_err(|failure| {
             repository.notify(Notice::Failure(failure));
-            refused(format!("unusable worktree destination '{spoken}'"))
+            refused(format!("unusable worktree destination '{display_path}'"))
         });
     }
     Err(refused(match is_locked {
         true => format!(
-            "'{spoken}' is a missing but locked worktree;\n\
+            "'{display_path}' is a missing but locked worktree;\n\
              use '{verb} -f -f' to override, or 'unlock' and 'prune' or 'remove' to clear"
         ),
         false => format!(
-            "'{spoken}' is a missing but already registered worktree;\n\
+            "'{display_path}' is a missing but already registered worktree;\n\
              use '{verb} -f' to override, or 'prune' or 'remove' to clear"
         ),
     }))
 }
 
 /// Rejects a worktree with submodules.
-pub(super) fn refuse_submodules(repository: &Repository, work_tree: &WorkTree) -> Result<()> {
+pub(super) fn refuse_submodules(repository: &Repository, work_tree: &Worktree) -> Result<()> {
     let id = work_tree.id.as_ref().map(|id| id.as_bstr());
     let directory = repository.own_dir(id.unwrap_or_default());
     let has_modules = directory.join("modules").is_dir();
@@ -135,7 +142,7 @@ pub(super) fn refuse_submodules(repository: &Repository, work_tree: &WorkTree) -
 
 fn has_populated_submodule(
     repository: &Repository,
-    work_tree: &WorkTree,
+    work_tree: &Worktree,
     index: &Path,
 ) -> Result<bool> {
     let index = pronto_index::Index::open(index, repository.object_hash())
@@ -152,11 +159,11 @@ fn has_populated_submodule(
 /// accepts a worktree without files.
 pub(super) fn validate(
     repository: &Repository,
-    work_tree: &WorkTree,
+    work_tree: &Worktree,
     may_be_gone: bool,
 ) -> Result<()> {
     let id = work_tree.id.clone().unwrap_or_default();
-    let own = super::spoken_own_dir(repository, id.as_bstr());
+    let own = super::display_own_dir(repository, id.as_bstr());
     let own = own.display();
     let top = path::borrow(&work_tree.path);
     if !top.is_absolute() {

@@ -8,7 +8,7 @@ use pronto_io::watch::Watch;
 
 use super::prune;
 use super::relocate;
-use super::{WorkTree, exists, refused};
+use super::{Worktree, exists, refused};
 use crate::status::{self, IgnoreSubmodules, Untracked};
 use crate::support::{self, Operation};
 use crate::{Environment, Error, ErrorKind, Repository, Result, path};
@@ -16,7 +16,7 @@ use crate::{Environment, Error, ErrorKind, Repository, Result, path};
 /// The result of removing a worktree.
 #[derive(Debug, Default)]
 #[non_exhaustive]
-pub struct Removed {
+pub struct RemovedWorktree {
     /// The errors for files that could not be removed.
     pub failures: Vec<Error>,
 }
@@ -37,7 +37,7 @@ pub fn remove(
     argument: &BStr,
     force: u8,
     watch: &Watch<'_>,
-) -> Result<Removed> {
+) -> Result<RemovedWorktree> {
     support::require(Operation::Worktrees, repository)?;
     let all = repository.work_trees()?;
     let (work_tree, id) = super::find_linked(repository, &all, argument)?;
@@ -46,7 +46,7 @@ pub fn remove(
     }
     relocate::validate(repository, &work_tree, true)
         .map_err(|error| refused("validation failed, cannot remove working tree").because(error))?;
-    let mut removed = Removed::default();
+    let mut removed = RemovedWorktree::default();
     let top = path::borrow(&work_tree.path);
     if exists(top) {
         if force == 0 {
@@ -67,7 +67,7 @@ pub fn remove(
 
 fn refuse_unclean(
     repository: &Repository,
-    work_tree: &WorkTree,
+    work_tree: &Worktree,
     argument: &BStr,
     watch: &Watch<'_>,
 ) -> Result<()> {
@@ -102,7 +102,7 @@ fn refuse_unclean(
 }
 
 /// Returns the environment for a command in `work_tree`.
-fn environment_in(repository: &Repository, work_tree: &WorkTree) -> Environment {
+fn environment_in(repository: &Repository, work_tree: &Worktree) -> Environment {
     let mut environment = repository.environment().clone();
     environment.set("GIT_DIR", work_tree.git_file());
     environment.set("GIT_WORK_TREE", path::borrow(&work_tree.path));

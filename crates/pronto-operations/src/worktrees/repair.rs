@@ -8,7 +8,7 @@ use bstr::{BStr, BString, ByteSlice};
 use super::{DIRECTORY, exists};
 use crate::support::{self, Operation};
 use crate::{Error, ErrorKind, Repository, Result, path};
-use pronto_config::git_dir::{Flaw, read_git_file};
+use pronto_config::git_dir::{GitFileError, read_git_file};
 
 /// A defect of the links between the repository and a worktree. [`Display`](fmt::Display) gives Git's
 /// words.
@@ -93,27 +93,27 @@ impl Repair {
 /// Fails if a file cannot be written.
 pub fn repair(repository: &Repository, places: &[BString]) -> Result<Vec<Repair>> {
     support::require(Operation::Worktrees, repository)?;
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     let here = [BString::from(".")];
     let places = match places {
         [] => &here,
         places => places,
     };
     for place in places {
-        told.extend(repair_pointer_to(repository, place.as_bstr())?);
+        reported.extend(repair_pointer_to(repository, place.as_bstr())?);
     }
     for work_tree in repository
         .work_trees()?
         .iter()
         .filter(|found| !found.is_main())
     {
-        told.extend(repair_git_file(repository, work_tree)?);
+        reported.extend(repair_git_file(repository, work_tree)?);
     }
-    Ok(told)
+    Ok(reported)
 }
 
 /// Repairs the `.git` file of a worktree.
-fn repair_git_file(repository: &Repository, work_tree: &super::WorkTree) -> Result<Option<Repair>> {
+fn repair_git_file(repository: &Repository, work_tree: &super::Worktree) -> Result<Option<Repair>> {
     let top = path::borrow(&work_tree.path);
     if !exists(top) {
         return Ok(None);
@@ -125,7 +125,7 @@ fn repair_git_file(repository: &Repository, work_tree: &super::WorkTree) -> Resu
     let own_dir = super::real(&own_dir).unwrap_or(own_dir);
     let file = work_tree.git_file();
     let defect = match read_git_file(&file, repository.environment()) {
-        Err(Flaw::NotAFile { .. }) => {
+        Err(GitFileError::NotAFile { .. }) => {
             return Ok(Some(Repair::impossible(Defect::GitIsNotAFile, top)));
         }
         Err(_) => Defect::BrokenGitFile,
@@ -171,11 +171,11 @@ fn repair_pointer_to(repository: &Repository, given: &BStr) -> Result<Option<Rep
             inferred
         }
         (Ok(back), _) => back,
-        (Err(Flaw::NotAFile { .. }), _) => {
+        (Err(GitFileError::NotAFile { .. }), _) => {
             return impossible(Defect::NoGitFile);
         }
-        (Err(Flaw::NotARepository(_)), Some(inferred)) => inferred,
-        (Err(Flaw::NotARepository(_)), None) => return impossible(Defect::NoRepository),
+        (Err(GitFileError::NotARepository(_)), Some(inferred)) => inferred,
+        (Err(GitFileError::NotARepository(_)), None) => return impossible(Defect::NoRepository),
         (Err(_), _) => return impossible(Defect::UnknownRepository),
     };
     let pointer = own_dir.join("gitdir");

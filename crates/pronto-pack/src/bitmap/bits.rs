@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use pronto_io::ewah::{Builder, Ewah};
+use pronto_io::ewah::{BitmapBuilder, Ewah};
 
 /// A set of numbers below a limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -159,8 +159,8 @@ fn members(at: usize, mut word: u64) -> impl Iterator<Item = u32> {
     })
 }
 
-fn build(words: &[u64]) -> Builder {
-    let mut builder = Builder::new();
+fn build(words: &[u64]) -> BitmapBuilder {
+    let mut builder = BitmapBuilder::new();
     words.iter().for_each(|word| builder.add_word(*word));
     builder
 }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 
 use pronto_hash::{Kind, ObjectId};
-use pronto_io::ewah::{Builder, Ewah};
+use pronto_io::ewah::{BitmapBuilder, Ewah};
 use pronto_io::pool::{self, Workers};
 
 use super::{
@@ -19,7 +19,7 @@ const TRIED: usize = 10;
 
 /// All objects that are reachable from a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reach {
+pub struct CommitBitmap {
     /// The position of the commit in the index.
     pub position: IndexPosition,
     /// The bits of the reachable objects, compressed by [`Bits::compress`].
@@ -28,14 +28,14 @@ pub struct Reach {
 
 /// The content of a bitmap file.
 #[derive(Clone, Copy, Debug)]
-pub struct Contents<'a> {
+pub struct BitmapContents<'a> {
     /// The checksum of the pack or multi-pack-index.
     pub checksum: ObjectId,
     /// The commits, trees, blobs and tags among the objects.
     pub kinds: &'a [Bits; 4],
     /// The commits that have a bitmap, in the order of the file. Bitmaps of neighbours are combined
     /// by XOR, so they should be similar.
-    pub commits: &'a [Reach],
+    pub commits: &'a [CommitBitmap],
     /// The name hash of each object, in the order of the index (`pack.writeBitmapHashCache`).
     pub name_hashes: Option<&'a [u32]>,
     /// Write a lookup table, with which a bitmap is found without a scan
@@ -44,7 +44,7 @@ pub struct Contents<'a> {
 }
 
 /// A bitmap in its stored form.
-struct Stored {
+struct StoredBitmap {
     /// The XOR offset: the distance to the earlier entry with which the bitmap is combined; zero if
     /// it is not combined.
     distance: u8,
@@ -56,7 +56,11 @@ struct Stored {
 ///
 /// # Errors
 /// Fails if writing fails, and with `InvalidInput` if a bitmap is malformed.
-pub fn write(out: &mut dyn Write, kind: Kind, contents: &Contents<'_>) -> io::Result<ObjectId> {
+pub fn write(
+    out: &mut dyn Write,
+    kind: Kind,
+    contents: &BitmapContents<'_>,
+) -> io::Result<ObjectId> {
     let stored = combine(contents.commits)?;
     let mut flags = FULL_DAG;
     if contents.name_hashes.is_some() {
@@ -100,8 +104,8 @@ pub fn write(out: &mut dyn Write, kind: Kind, contents: &Contents<'_>) -> io::Re
 /// Writes the lookup table: the position of each bitmap, in the order of the index.
 fn write_table(
     out: &mut Trailing<'_>,
-    commits: &[Reach],
-    stored: &[Stored],
+    commits: &[CommitBitmap],
+    stored: &[StoredBitmap],
     starts: &[u64],
 ) -> io::Result<()> {
     let mut order: Vec<usize> = (0..commits.len()).collect();
@@ -125,18 +129,18 @@ fn write_table(
 }
 
 /// Stores each bitmap as it is or combined with a preceding one, whichever is shortest.
-fn combine(commits: &[Reach]) -> io::Result<Vec<Stored>> {
+fn combine(commits: &[CommitBitmap]) -> io::Result<Vec<StoredBitmap>> {
     let parsed: Option<Vec<Ewah<'_>>> = commits
         .iter()
         .map(|commit| Ewah::parse(&mut &commit.bitmap[..], u64::from(u32::MAX)))
         .collect();
     let parsed = parsed.ok_or(io::ErrorKind::InvalidInput)?;
-    let combined: Mutex<Vec<(usize, Stored)>> = Mutex::default();
+    let combined: Mutex<Vec<(usize, StoredBitmap)>> = Mutex::default();
     let workers = pool::cores().min(1 + commits.len() / 16);
     pool::run(
         Workers::Exactly(workers),
         commits.len(),
-        || (Vec::new(), Builder::new()),
+        || (Vec::new(), BitmapBuilder::new()),
         |(own, builder), range| {
             own.extend(range.map(|at| (at, shortest(commits, &parsed, at, builder))));
             ControlFlow::Continue(())
@@ -153,8 +157,13 @@ fn combine(commits: &[Reach]) -> io::Result<Vec<Stored>> {
     Ok(combined.into_iter().map(|(_, stored)| stored).collect())
 }
 
-fn shortest(commits: &[Reach], parsed: &[Ewah<'_>], at: usize, builder: &mut Builder) -> Stored {
-    let mut best = Stored {
+fn shortest(
+    commits: &[CommitBitmap],
+    parsed: &[Ewah<'_>],
+    at: usize,
+    builder: &mut BitmapBuilder,
+) -> StoredBitmap {
+    let mut best = StoredBitmap {
         distance: 0,
         bitmap: commits[at].bitmap.clone(),
     };

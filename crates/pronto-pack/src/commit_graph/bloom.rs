@@ -36,19 +36,19 @@ const SEEDS: [u32; 2] = [0x293a_e76f, 0x7e64_6e2c];
 
 /// The hashes of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Key {
+pub struct BloomKey {
     hashes: [u32; 2],
     count: u32,
 }
 
-impl Key {
+impl BloomKey {
     /// Returns the key of `path`, which has no trailing slash.
-    pub fn new(path: &[u8], settings: &Settings) -> Key {
+    pub fn new(path: &[u8], settings: &Settings) -> BloomKey {
         let hash = |seed| match settings.hash_version {
             2 => murmur3::<false>(seed, path),
             _ => murmur3::<true>(seed, path),
         };
-        Key {
+        BloomKey {
             hashes: SEEDS.map(hash),
             count: settings.hash_count.min(MOST_HASHES),
         }
@@ -93,7 +93,7 @@ pub fn filter_of<'a>(
     let bits = paths.len() * settings.bits_per_entry as usize;
     let mut filter = vec![0; bits.div_ceil(8).max(1)];
     for path in paths {
-        Key::new(path, settings).add_to(&mut filter);
+        BloomKey::new(path, settings).add_to(&mut filter);
     }
     filter
 }
@@ -156,9 +156,9 @@ mod tests {
         let filter = filter_of(paths.into_iter(), &settings);
         assert_eq!(filter.len(), 4);
         for path in paths {
-            assert!(Key::new(path, &settings).may_be_in(&filter));
+            assert!(BloomKey::new(path, &settings).may_be_in(&filter));
         }
-        assert!(!Key::new(b"something else", &settings).may_be_in(&filter));
+        assert!(!BloomKey::new(b"something else", &settings).may_be_in(&filter));
         assert_eq!(filter_of(std::iter::empty(), &settings), [0]);
         let many: Vec<Vec<u8>> = (0..513).map(|n| n.to_string().into_bytes()).collect();
         assert_eq!(filter_of(many.iter().map(Vec::as_slice), &settings), [0xff]);

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use pronto_hash::ObjectId;
-use pronto_io::view::View;
+use pronto_io::view::FileView;
 
-use super::layer::Layer;
+use super::layer::GraphLayer;
 use super::{CommitGraph, Options, Remark};
 
 /// Returns the path of a commit-graph with a single file, in an object directory.
@@ -54,9 +54,9 @@ pub(super) fn open_layer(
     path: &Path,
     options: &Options,
     remarks: &mut Vec<Remark>,
-) -> Option<Layer> {
-    let view = View::open(path, options.access).ok()?;
-    Layer::parse(view, path, options, remarks)
+) -> Option<GraphLayer> {
+    let view = FileView::open(path, options.access).ok()?;
+    GraphLayer::parse(view, path, options, remarks)
 }
 
 /// Reads the list of the layers of a chain. An empty list counts as a missing one.
@@ -84,7 +84,7 @@ pub(super) fn open_chain(
     options: &Options,
     remarks: &mut Vec<Remark>,
 ) -> (Option<CommitGraph>, bool) {
-    let mut layers: Vec<Layer> = Vec::new();
+    let mut layers: Vec<GraphLayer> = Vec::new();
     let mut complete = true;
     // The number of lines follows from the size: an incomplete last line is ignored.
     let count = text.len() / (options.kind.len_in_hex() + 1);
@@ -117,7 +117,7 @@ fn find_layer(
     directories: &[impl AsRef<Path>],
     options: &Options,
     remarks: &mut Vec<Remark>,
-) -> Option<Layer> {
+) -> Option<GraphLayer> {
     let name = id.to_string();
     directories
         .iter()
@@ -131,7 +131,11 @@ fn find_layer(
 }
 
 /// Adds `layer` on top of `layers`, if it belongs to them.
-fn add_layer(layers: &mut Vec<Layer>, mut layer: Layer, remarks: &mut Vec<Remark>) -> bool {
+fn add_layer(
+    layers: &mut Vec<GraphLayer>,
+    mut layer: GraphLayer,
+    remarks: &mut Vec<Remark>,
+) -> bool {
     let mut refuse = |problem| {
         remarks.push(problem);
         false
@@ -166,7 +170,7 @@ fn add_layer(layers: &mut Vec<Layer>, mut layer: Layer, remarks: &mut Vec<Remark
 
 /// Discards generation numbers unless all layers have the same version, and filters unless their
 /// settings are equal.
-fn agree(layers: &mut [Layer], remarks: &mut Vec<Remark>) {
+fn agree(layers: &mut [GraphLayer], remarks: &mut Vec<Remark>) {
     if layers.iter().any(|layer| layer.generations.is_none()) {
         for layer in &mut *layers {
             layer.levels_only = true;

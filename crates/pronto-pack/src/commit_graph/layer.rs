@@ -4,13 +4,13 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use pronto_hash::{Kind, ObjectId, oid};
-use pronto_io::view::View;
+use pronto_io::view::FileView;
 
 use super::bloom::Settings;
 use super::{ChangedPaths, Options, Remark};
-use crate::chunks::{CHUNK_ROW_LEN, Chunks, digest};
+use crate::chunks::{CHUNK_ROW_LEN, ChunkTable, digest};
 use crate::error::{Error, ErrorKind};
-use crate::fanout::{FANOUT_LEN, Fanout, Table, be_u32, be_u64, intact, unreadable};
+use crate::fanout::{FANOUT_LEN, Fanout, FanoutTable, be_u32, be_u64, intact, unreadable};
 use crate::rev::format_id;
 
 pub(super) const SIGNATURE: [u8; 4] = *b"CGPH";
@@ -34,7 +34,7 @@ pub(super) fn hash_version(kind: Kind) -> u8 {
 /// An open layer. Row numbers are relative to the layer; stored positions also count the layers
 /// below.
 #[derive(Debug)]
-pub(super) struct Layer {
+pub(super) struct GraphLayer {
     pub(super) path: PathBuf,
     /// The checksum of the file, which is also part of its name.
     pub(super) id: ObjectId,
@@ -42,9 +42,9 @@ pub(super) struct Layer {
     pub(super) below: u32,
     /// The index of the object directory that contains the file.
     pub(super) directory: usize,
-    view: View,
+    view: FileView,
     fanout: Fanout,
-    ids: Table,
+    ids: FanoutTable,
     rows: u64,
     /// The position of the generation data, if they exist and may be used.
     pub(super) generations: Option<u64>,
@@ -67,7 +67,7 @@ pub(super) struct Bloom {
 
 /// A row of the commit data (`CDAT`).
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Row {
+pub(super) struct CommitRow {
     pub(super) tree: ObjectId,
     pub(super) first_parent: u32,
     pub(super) second_parent: u32,
@@ -75,15 +75,15 @@ pub(super) struct Row {
     pub(super) time: u64,
 }
 
-impl Layer {
+impl GraphLayer {
     /// Parses `view` as a layer of a commit-graph, and adds problems to `remarks`. The cost does
     /// not depend on the size.
     pub(super) fn parse(
-        view: View,
+        view: FileView,
         path: &Path,
         options: &Options,
         remarks: &mut Vec<Remark>,
-    ) -> Option<Layer> {
+    ) -> Option<GraphLayer> {
         match Self::check(view, path, options, remarks) {
             Ok(layer) => Some(layer),
             Err(problems) => {
@@ -94,11 +94,11 @@ impl Layer {
     }
 
     fn check(
-        view: View,
+        view: FileView,
         path: &Path,
         options: &Options,
         remarks: &mut Vec<Remark>,
-    ) -> Result<Layer, Vec<Remark>> {
+    ) -> Result<GraphLayer, Vec<Remark>> {
         let kind = options.kind;
         let hash_len = kind.len_in_bytes();
         let chunks = read_chunks(&view, kind).map_err(|problem| vec![problem])?;
@@ -128,13 +128,13 @@ impl Layer {
             let reason = error.to_string();
             vec![Remark::Checksum { reason }]
         })?;
-        Ok(Layer {
+        Ok(GraphLayer {
             path: path.to_owned(),
             id: ObjectId::from_bytes_or_panic(id),
             below: 0,
             directory: 0,
             fanout,
-            ids: Table {
+            ids: FanoutTable {
                 start: ids,
                 row_len: hash_len as u32,
                 id_offset: 0,
@@ -175,7 +175,7 @@ impl Layer {
     }
 
     /// Decodes `row`, which must exist in this layer.
-    pub(super) fn row(&self, row: u32) -> Result<Row, Error> {
+    pub(super) fn row(&self, row: u32) -> Result<CommitRow, Error> {
         let hash_len = self.ids.kind.len_in_bytes();
         let row_len = hash_len + ROW_REST_LEN;
         let mut buffer = Vec::new();
@@ -183,7 +183,7 @@ impl Layer {
         let bytes = self.read(at, row_len, &mut buffer)?;
         let (tree, rest) = bytes.split_at(hash_len);
         let high = be_u32(&rest[8..]);
-        let row = Row {
+        let row = CommitRow {
             tree: ObjectId::from_bytes_or_panic(tree),
             first_parent: be_u32(rest),
             second_parent: be_u32(&rest[4..]),
@@ -303,7 +303,7 @@ impl Layer {
     }
 }
 
-fn read_chunks(view: &View, kind: Kind) -> Result<Chunks, Remark> {
+fn read_chunks(view: &FileView, kind: Kind) -> Result<ChunkTable, Remark> {
     let hash_len = kind.len_in_bytes();
     let least = HEADER_LEN + 4 * CHUNK_ROW_LEN + FANOUT_LEN + hash_len;
     if view.len() < least as u64 {
@@ -334,10 +334,10 @@ fn read_chunks(view: &View, kind: Kind) -> Result<Chunks, Remark> {
     if view.len() < least as u64 {
         return Err(Remark::TooSmallForChunks { count });
     }
-    Chunks::read(view, HEADER_LEN as u64, count, hash_len).map_err(Remark::Chunks)
+    ChunkTable::read(view, HEADER_LEN as u64, count, hash_len).map_err(Remark::Chunks)
 }
 
-fn read_fanout(view: &View, chunks: &Chunks) -> Result<Fanout, Vec<Remark>> {
+fn read_fanout(view: &FileView, chunks: &ChunkTable) -> Result<Fanout, Vec<Remark>> {
     let missing = || vec![Remark::NoFanout];
     let failed = |problem| vec![problem, Remark::NoFanout];
     let chunk = chunks.find(*b"OIDF").ok_or_else(missing)?;
@@ -353,7 +353,7 @@ fn read_fanout(view: &View, chunks: &Chunks) -> Result<Fanout, Vec<Remark>> {
 
 /// Returns the position of the generation data, if they are needed.
 fn read_generations(
-    chunks: &Chunks,
+    chunks: &ChunkTable,
     count: u64,
     options: &Options,
     remarks: &mut Vec<Remark>,
@@ -370,8 +370,8 @@ fn read_generations(
 }
 
 fn read_bloom(
-    view: &View,
-    chunks: &Chunks,
+    view: &FileView,
+    chunks: &ChunkTable,
     count: u64,
     options: &Options,
     remarks: &mut Vec<Remark>,

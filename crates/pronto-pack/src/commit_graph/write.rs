@@ -35,13 +35,13 @@ pub struct Entry {
     /// The corrected commit date: the commit date, or one more than the greatest generation of the
     /// parents if that is greater.
     pub generation: u64,
-    /// The range of the parents of the commit in [`Contents::parents`].
+    /// The range of the parents of the commit in [`GraphContents::parents`].
     pub parents: Range<usize>,
 }
 
 /// The content of a new file.
 #[derive(Clone, Copy, Debug)]
-pub struct Contents<'a> {
+pub struct GraphContents<'a> {
     /// The hash function of object ids.
     pub kind: Kind,
     /// The commits, sorted by id, each once.
@@ -58,7 +58,7 @@ pub struct Contents<'a> {
     pub bases: &'a [ObjectId],
 }
 
-impl Contents<'_> {
+impl GraphContents<'_> {
     fn chunks(&self) -> Vec<([u8; 4], u64)> {
         let count = self.commits.len() as u64;
         let hash_len = self.kind.len_in_bytes() as u64;
@@ -115,7 +115,11 @@ fn overflows(commit: &Entry) -> bool {
 /// # Errors
 /// Fails if writing fails, and with `InvalidInput` if there are more layers than the format
 /// supports.
-pub fn write(out: &mut dyn Write, contents: &Contents<'_>, meter: &Meter) -> io::Result<ObjectId> {
+pub fn write(
+    out: &mut dyn Write,
+    contents: &GraphContents<'_>,
+    meter: &Meter,
+) -> io::Result<ObjectId> {
     let chunks = contents.chunks();
     let base_count = u8::try_from(contents.bases.len())
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "too many layers"))?;
@@ -156,7 +160,7 @@ pub fn write(out: &mut dyn Write, contents: &Contents<'_>, meter: &Meter) -> io:
     out.finish()
 }
 
-fn write_rows(out: &mut Trailing<'_>, contents: &Contents<'_>) -> io::Result<()> {
+fn write_rows(out: &mut Trailing<'_>, contents: &GraphContents<'_>) -> io::Result<()> {
     let mut edges = 0u32;
     for commit in contents.commits {
         let parents = &contents.parents[commit.parents.clone()];
@@ -178,7 +182,7 @@ fn write_rows(out: &mut Trailing<'_>, contents: &Contents<'_>) -> io::Result<()>
     Ok(())
 }
 
-fn write_generations(out: &mut Trailing<'_>, contents: &Contents<'_>) -> io::Result<()> {
+fn write_generations(out: &mut Trailing<'_>, contents: &GraphContents<'_>) -> io::Result<()> {
     let mut overflowing = 0u32;
     for commit in contents.commits {
         let word = match offset(commit) {
@@ -193,7 +197,7 @@ fn write_generations(out: &mut Trailing<'_>, contents: &Contents<'_>) -> io::Res
     Ok(())
 }
 
-fn write_edges(out: &mut Trailing<'_>, contents: &Contents<'_>) -> io::Result<()> {
+fn write_edges(out: &mut Trailing<'_>, contents: &GraphContents<'_>) -> io::Result<()> {
     for commit in contents
         .commits
         .iter()
@@ -213,7 +217,7 @@ fn write_edges(out: &mut Trailing<'_>, contents: &Contents<'_>) -> io::Result<()
     Ok(())
 }
 
-fn write_filter_ends(out: &mut Trailing<'_>, contents: &Contents<'_>) -> io::Result<()> {
+fn write_filter_ends(out: &mut Trailing<'_>, contents: &GraphContents<'_>) -> io::Result<()> {
     let mut end = 0u32;
     for filter in contents.filters.iter().flat_map(|(_, filters)| *filters) {
         end = end.wrapping_add(filter.len() as u32);
@@ -222,7 +226,7 @@ fn write_filter_ends(out: &mut Trailing<'_>, contents: &Contents<'_>) -> io::Res
     Ok(())
 }
 
-fn write_filters(out: &mut Trailing<'_>, contents: &Contents<'_>) -> io::Result<()> {
+fn write_filters(out: &mut Trailing<'_>, contents: &GraphContents<'_>) -> io::Result<()> {
     let Some((settings, filters)) = contents.filters else {
         return Ok(());
     };

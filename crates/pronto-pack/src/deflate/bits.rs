@@ -2,15 +2,15 @@
 
 /// A position in the output, to which the output can be truncated.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Mark {
+pub(super) struct OutputMark {
     at: usize,
     waiting: u64,
     count: u32,
 }
 
-impl Mark {
+impl OutputMark {
     /// Returns the number of bits between this mark and `later`.
-    pub(super) fn bits_until(self, later: Mark) -> usize {
+    pub(super) fn bits_until(self, later: OutputMark) -> usize {
         (later.at - self.at) * 8 + later.count as usize - self.count as usize
     }
 }
@@ -19,16 +19,16 @@ impl Mark {
 ///
 /// # Panics
 /// Panics if `out` is too small.
-pub(super) struct Bits<'a> {
+pub(super) struct BitWriter<'a> {
     out: &'a mut [u8],
     at: usize,
     waiting: u64,
     count: u32,
 }
 
-impl<'a> Bits<'a> {
+impl<'a> BitWriter<'a> {
     pub(super) fn new(out: &'a mut [u8]) -> Self {
-        Bits {
+        BitWriter {
             out,
             at: 0,
             waiting: 0,
@@ -55,8 +55,8 @@ impl<'a> Bits<'a> {
         self.count &= 7;
     }
 
-    pub(super) fn mark(&self) -> Mark {
-        Mark {
+    pub(super) fn mark(&self) -> OutputMark {
+        OutputMark {
             at: self.at,
             waiting: self.waiting,
             count: self.count,
@@ -64,7 +64,7 @@ impl<'a> Bits<'a> {
     }
 
     /// Truncates the output to `mark`.
-    pub(super) fn go_back(&mut self, mark: Mark) {
+    pub(super) fn go_back(&mut self, mark: OutputMark) {
         (self.at, self.waiting, self.count) = (mark.at, mark.waiting, mark.count);
     }
 

@@ -2,20 +2,20 @@
 
 use std::sync::LazyLock;
 
-use super::bits::Bits;
+use super::bits::BitWriter;
 use super::huffman::{LONGEST_CODE, code_lengths, code_words};
 use super::tables::{DISTANCES, END, FIRST_LENGTH, HEADER_ORDER, LENGTH, LITERALS};
 use super::text::{TEXT_DISTANCES, TEXT_LITERALS};
 
 /// The frequencies of symbols.
 #[derive(Clone, Debug)]
-pub(super) struct Counts {
+pub(super) struct SymbolCounts {
     pub(super) literals: [u32; LITERALS],
     pub(super) distances: [u32; DISTANCES + 2],
 }
 
-impl Counts {
-    pub(super) const NONE: Counts = Counts {
+impl SymbolCounts {
+    pub(super) const NONE: SymbolCounts = SymbolCounts {
         literals: [0; LITERALS],
         distances: [0; DISTANCES + 2],
     };
@@ -29,14 +29,14 @@ impl Counts {
 
 /// A sequence of bits and its length.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Word {
+pub(super) struct CodeWord {
     pub(super) bits: u32,
     pub(super) count: u32,
 }
 
-impl Word {
-    fn new(bits: u16, count: u8) -> Word {
-        Word {
+impl CodeWord {
+    fn new(bits: u16, count: u8) -> CodeWord {
+        CodeWord {
             bits: u32::from(bits),
             count: u32::from(count),
         }
@@ -46,15 +46,15 @@ impl Word {
 /// The codes of a block.
 #[derive(Clone, Debug)]
 pub(super) struct Codes {
-    pub(super) literals: [Word; 256],
-    pub(super) end: Word,
+    pub(super) literals: [CodeWord; 256],
+    pub(super) end: CodeWord,
     /// The codes of lengths with their extra bits, indexed by the length minus the shortest length.
-    pub(super) lengths: [Word; 256],
-    pub(super) distances: [Word; DISTANCES + 2],
+    pub(super) lengths: [CodeWord; 256],
+    pub(super) distances: [CodeWord; DISTANCES + 2],
     /// The code lengths of literals, the end of block, and lengths.
     code_lengths: [u8; LITERALS],
     /// The encoded description of the codes.
-    header: Vec<Word>,
+    header: Vec<CodeWord>,
 }
 
 /// The type of blocks with dynamic codes (RFC 1951, 3.2.3).
@@ -66,7 +66,7 @@ pub(super) static TEXT_CODES: LazyLock<Codes> =
 
 impl Codes {
     /// Returns codes for symbols with the frequencies `counts`. Every symbol gets a code.
-    pub(super) fn for_counts(counts: &Counts) -> Codes {
+    pub(super) fn for_counts(counts: &SymbolCounts) -> Codes {
         let at_least_once = |count: &u32| (*count).max(1);
         let literals = counts.literals.each_ref().map(at_least_once);
         let mut literal_lengths = [0; LITERALS];
@@ -80,11 +80,11 @@ impl Codes {
     fn of(literal_lengths: &[u8; LITERALS], distance_lengths: &[u8; DISTANCES]) -> Codes {
         let mut words = [0; LITERALS];
         code_words(literal_lengths, &mut words);
-        let literal = |symbol: usize| Word::new(words[symbol], literal_lengths[symbol]);
+        let literal = |symbol: usize| CodeWord::new(words[symbol], literal_lengths[symbol]);
         let length = |at: usize| {
             let length = &LENGTH[at];
             let word = literal(FIRST_LENGTH + usize::from(length.slot));
-            Word {
+            CodeWord {
                 bits: word.bits | u32::from(length.over) << word.count,
                 count: word.count + u32::from(length.extra_bits),
             }
@@ -93,7 +93,7 @@ impl Codes {
             literals: std::array::from_fn(literal),
             end: literal(END),
             lengths: std::array::from_fn(length),
-            distances: [Word::default(); DISTANCES + 2],
+            distances: [CodeWord::default(); DISTANCES + 2],
             code_lengths: *literal_lengths,
             header: header(literal_lengths, distance_lengths),
         };
@@ -103,12 +103,12 @@ impl Codes {
             .distances
             .iter_mut()
             .zip(words.iter().zip(distance_lengths));
-        all.for_each(|(code, (word, length))| *code = Word::new(*word, *length));
+        all.for_each(|(code, (word, length))| *code = CodeWord::new(*word, *length));
         codes
     }
 
     /// Writes the header of a block.
-    pub(super) fn begin(&self, is_last: bool, bits: &mut Bits<'_>) {
+    pub(super) fn begin(&self, is_last: bool, bits: &mut BitWriter<'_>) {
         bits.put(u32::from(is_last) | DYNAMIC << 1, 3);
         for word in &self.header {
             bits.put(word.bits, word.count);
@@ -118,7 +118,7 @@ impl Codes {
 
     /// Returns the number of bits of the counted literals and lengths, without the extra bits of
     /// lengths.
-    pub(super) fn cost_bits(&self, counts: &Counts) -> u64 {
+    pub(super) fn cost_bits(&self, counts: &SymbolCounts) -> u64 {
         let pairs = counts.literals.iter().zip(&self.code_lengths);
         let cost: u32 = pairs.map(|(count, len)| count * u32::from(*len)).sum();
         cost.into()
@@ -126,7 +126,7 @@ impl Codes {
 }
 
 /// Encodes the lengths of the codes (RFC 1951, 3.2.7).
-fn header(literals: &[u8], distances: &[u8]) -> Vec<Word> {
+fn header(literals: &[u8], distances: &[u8]) -> Vec<CodeWord> {
     let used = |lengths: &[u8]| lengths.iter().rposition(|length| *length > 0);
     let literals = &literals[..used(literals).map_or(0, |at| at + 1).max(FIRST_LENGTH)];
     let distances = &distances[..used(distances).map_or(0, |at| at + 1).max(1)];
@@ -143,37 +143,37 @@ fn header(literals: &[u8], distances: &[u8]) -> Vec<Word> {
     code_lengths(&counts, 7, &mut lengths);
     let mut words = [0; HEADER_ORDER.len()];
     code_words(&lengths, &mut words);
-    let told = HEADER_ORDER.iter().rposition(|at| lengths[*at] > 0);
-    let told = told.map_or(0, |at| at + 1).max(4);
-    let number = |bits: usize, count| Word {
+    let stored = HEADER_ORDER.iter().rposition(|at| lengths[*at] > 0);
+    let stored = stored.map_or(0, |at| at + 1).max(4);
+    let number = |bits: usize, count| CodeWord {
         bits: bits as u32,
         count,
     };
     let mut header = vec![
         number(literals.len() - FIRST_LENGTH, 5),
         number(distances.len() - 1, 5),
-        number(told - 4, 4),
+        number(stored - 4, 4),
     ];
     header.extend(
-        HEADER_ORDER[..told]
+        HEADER_ORDER[..stored]
             .iter()
             .map(|at| number(usize::from(lengths[*at]), 3)),
     );
     for (symbol, extra) in steps {
         let at = usize::from(symbol);
-        header.extend([Word::new(words[at], lengths[at]), extra]);
+        header.extend([CodeWord::new(words[at], lengths[at]), extra]);
     }
     header
 }
 
 /// Appends the symbols for a run of `length`, with their extra bits.
-fn push_run(steps: &mut Vec<(u8, Word)>, length: u8, mut times: usize) {
+fn push_run(steps: &mut Vec<(u8, CodeWord)>, length: u8, mut times: usize) {
     let mut repeat = |symbol, (least, most): (usize, usize), bits, times: &mut usize| {
         while *times >= least {
             let now = (*times).min(most);
             steps.push((
                 symbol,
-                Word {
+                CodeWord {
                     bits: (now - least) as u32,
                     count: bits,
                 },

@@ -10,8 +10,8 @@
 //! for each match three of these and the comparison. Uses 64 KiB of memory, or less for small
 //! contents.
 
-use super::bits::Bits;
-use super::codes::{Codes, Counts, TEXT_CODES};
+use super::bits::BitWriter;
+use super::codes::{Codes, SymbolCounts, TEXT_CODES};
 use super::tables::{FIRST_LENGTH, LENGTH, LONGEST, SHORTEST, WINDOW, distance};
 
 const TABLE_BITS: u32 = 14;
@@ -54,7 +54,7 @@ pub(super) struct Fast {
     base: u32,
     /// The shift that reduces a hash to an index of the table.
     shift: u32,
-    counts: Counts,
+    counts: SymbolCounts,
 }
 
 impl Fast {
@@ -67,7 +67,7 @@ impl Fast {
             table,
             base: 1,
             shift: u64::BITS - TABLE_BITS,
-            counts: Counts::NONE,
+            counts: SymbolCounts::NONE,
         }
     }
 
@@ -84,7 +84,7 @@ impl Fast {
     /// Panics if `out` is smaller than the [required size](Self::room_for).
     pub(super) fn deflate(&mut self, content: &[u8], out: &mut [u8]) -> usize {
         self.begin(content);
-        let mut bits = Bits::new(out);
+        let mut bits = BitWriter::new(out);
         let mut own = None;
         let mut from = 0;
         loop {
@@ -132,7 +132,7 @@ impl Fast {
             self.table.fill(0);
             self.base = 1;
         }
-        self.counts = Counts::NONE;
+        self.counts = SymbolCounts::NONE;
         let bits = usize::BITS - content.len().leading_zeros();
         self.shift = u64::BITS - bits.clamp(LEAST_TABLE_BITS, TABLE_BITS);
     }
@@ -151,12 +151,12 @@ impl Fast {
         from: usize,
         end: usize,
         codes: &Codes,
-        bits: Bits<'o>,
-    ) -> (usize, Bits<'o>) {
+        bits: BitWriter<'o>,
+    ) -> (usize, BitWriter<'o>) {
         let (shift, base) = (self.shift, self.base);
         let table = &mut *self.table;
         let counts = &mut self.counts;
-        let mut sink: Sink<'_, '_, COUNTS> = Sink {
+        let mut sink: SymbolWriter<'_, '_, COUNTS> = SymbolWriter {
             codes,
             counts,
             bits,
@@ -200,13 +200,13 @@ impl Fast {
 }
 
 /// Counts symbols and writes them as bits.
-struct Sink<'a, 'o, const COUNTS: bool> {
+struct SymbolWriter<'a, 'o, const COUNTS: bool> {
     codes: &'a Codes,
-    counts: &'a mut Counts,
-    bits: Bits<'o>,
+    counts: &'a mut SymbolCounts,
+    bits: BitWriter<'o>,
 }
 
-impl<const COUNTS: bool> Sink<'_, '_, COUNTS> {
+impl<const COUNTS: bool> SymbolWriter<'_, '_, COUNTS> {
     #[inline(always)]
     fn literal(&mut self, byte: u8) {
         if COUNTS {
@@ -284,7 +284,7 @@ fn same(content: &[u8], mut before: usize, at: usize) -> usize {
 
 /// Returns whether symbols with the frequencies `counts` would take much less space with their own
 /// code, including its description.
-fn is_ill_suited(codes: &Codes, counts: &Counts) -> bool {
+fn is_ill_suited(codes: &Codes, counts: &SymbolCounts) -> bool {
     let total: u32 = counts.literals.iter().sum();
     let whole = log2(total);
     let bits = counts
@@ -303,7 +303,7 @@ fn log2(number: u32) -> f32 {
 }
 
 /// Writes `content` as stored blocks.
-fn store(content: &[u8], is_last: bool, bits: &mut Bits<'_>) {
+fn store(content: &[u8], is_last: bool, bits: &mut BitWriter<'_>) {
     let mut pieces = content.chunks(STORED).peekable();
     while let Some(piece) = pieces.next() {
         bits.put(u32::from(is_last && pieces.peek().is_none()), 3);

@@ -64,7 +64,7 @@ fn leave(hash: u32, byte: u8) -> u32 {
 
 /// The blocks of a base, indexed by their hashes.
 #[derive(Clone, Debug, Default)]
-pub struct Blocks {
+pub struct BaseBlocks {
     /// The start of the blocks of each slot in `entries`, and the end of the last slot.
     slots: Vec<u32>,
     /// The hash and the offset of each block, slot by slot.
@@ -72,9 +72,9 @@ pub struct Blocks {
     shift: u32,
 }
 
-impl Blocks {
+impl BaseBlocks {
     /// Returns the table of `base`; `None` if `base` is shorter than a block or too large.
-    pub fn new(base: &[u8]) -> Option<Blocks> {
+    pub fn new(base: &[u8]) -> Option<BaseBlocks> {
         if base.len() < BLOCK || base.len() > LARGEST_BASE_BYTES {
             return None;
         }
@@ -89,7 +89,7 @@ impl Blocks {
                 found.push((hash, (number * BLOCK) as u32));
             }
         }
-        let mut blocks = Blocks {
+        let mut blocks = BaseBlocks {
             slots: vec![0; (1 << bits) + 1],
             entries: Vec::new(),
             shift,
@@ -202,7 +202,13 @@ fn common(one: &[u8], other: &[u8]) -> usize {
 /// Writes a delta that builds `target` from `base`, whose blocks are `blocks`, to `out`, replacing
 /// its content. Returns whether the delta takes at most `limit` bytes. Stops as soon as the limit
 /// is exceeded; `out` then contains a part of the delta.
-pub fn make(base: &[u8], blocks: &Blocks, target: &[u8], limit: usize, out: &mut Vec<u8>) -> bool {
+pub fn make(
+    base: &[u8],
+    blocks: &BaseBlocks,
+    target: &[u8],
+    limit: usize,
+    out: &mut Vec<u8>,
+) -> bool {
     out.clear();
     put_size(base.len(), out);
     put_size(target.len(), out);
@@ -319,7 +325,7 @@ mod tests {
                 .map(|_| random(&mut state, alphabet) as u8)
                 .collect();
             let target = changed(&mut state, &base);
-            let Some(blocks) = Blocks::new(&base) else {
+            let Some(blocks) = BaseBlocks::new(&base) else {
                 assert!(base.len() < BLOCK);
                 continue;
             };
@@ -335,12 +341,12 @@ mod tests {
     #[test]
     fn what_repeats_costs_little() {
         let base = vec![7u8; 1 << 20];
-        let blocks = Blocks::new(&base).expect("it is long enough");
+        let blocks = BaseBlocks::new(&base).expect("it is long enough");
         assert_eq!(blocks.entries.len(), 1);
         let mut delta = Vec::new();
         assert!(make(&base, &blocks, &vec![7u8; 1 << 19], 100, &mut delta));
         let period: Vec<u8> = (0..1 << 20).map(|at: u32| (at % 48) as u8).collect();
-        let blocks = Blocks::new(&period).expect("it is long enough");
+        let blocks = BaseBlocks::new(&period).expect("it is long enough");
         assert!(blocks.entries.len() <= 3 * MOST_ALIKE);
         assert!(make(&period, &blocks, &period, 200, &mut delta));
     }

@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use pronto_hash::oid;
 
-use super::rows::{Ids, corrections, first_guess};
-use super::{Fanout, Search, prefix64};
+use super::rows::{IdRows, corrections, first_guess};
+use super::{Fanout, RowSearch, prefix64};
 
 /// The number of ids that are searched together: more than the number of concurrent cache misses of
 /// a core.
@@ -14,7 +14,7 @@ pub(super) const GROUP: usize = 16;
 
 /// The state of the search for one id.
 #[derive(Clone, Default)]
-struct Step {
+struct IdSearch {
     wanted: u64,
     rows: Range<u32>,
     guess: u32,
@@ -25,12 +25,12 @@ struct Step {
 /// `hint` is called with the row of each id that is found, before any row is used.
 #[inline]
 pub(super) fn search(
-    table: Ids<'_>,
+    table: IdRows<'_>,
     fanout: &Fanout,
     group: &[&oid],
     hint: impl Fn(u32),
-) -> [Search; GROUP] {
-    let mut steps: [Step; GROUP] = Default::default();
+) -> [RowSearch; GROUP] {
+    let mut steps: [IdSearch; GROUP] = Default::default();
     let steps = &mut steps[..group.len()];
     let mut rounds = 0;
     for (step, id) in steps.iter_mut().zip(group) {
@@ -40,7 +40,7 @@ pub(super) fn search(
         table.prefetch_rows(guess, 1);
         let left = corrections(&rows);
         rounds = rounds.max(left);
-        *step = Step {
+        *step = IdSearch {
             wanted,
             rows,
             guess,

@@ -6,7 +6,7 @@ use std::ops::Range;
 use pronto_hash::oid;
 use pronto_io::view::prefetch;
 
-use super::{Search, prefix64};
+use super::{RowSearch, prefix64};
 
 /// The size of a cache line in bytes.
 const LINE_LEN: usize = 64;
@@ -26,14 +26,14 @@ const MANY_ROWS: u32 = 64 << 10;
 
 /// Rows in memory.
 #[derive(Clone, Copy)]
-pub(super) struct Ids<'a> {
+pub(super) struct IdRows<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) row_len: usize,
     pub(super) id_offset: usize,
     pub(super) hash_len: usize,
 }
 
-impl<'a> Ids<'a> {
+impl<'a> IdRows<'a> {
     #[inline]
     pub(super) fn prefix(&self, row: u32) -> u64 {
         prefix64(&self.bytes[row as usize * self.row_len + self.id_offset..])
@@ -46,7 +46,7 @@ impl<'a> Ids<'a> {
     }
 
     #[inline]
-    pub(super) fn search(&self, rows: Range<u32>, id: &oid, hint: impl Fn(u32)) -> Search {
+    pub(super) fn search(&self, rows: Range<u32>, id: &oid, hint: impl Fn(u32)) -> RowSearch {
         let wanted = prefix64(id.as_bytes());
         let mut guess = first_guess(&rows, wanted);
         for left in (0..corrections(&rows)).rev() {
@@ -61,7 +61,7 @@ impl<'a> Ids<'a> {
     /// search) while it waits for memory. In an unevenly distributed table, the search takes steps
     /// of doubling width and bisects, and the result is always correct.
     #[inline]
-    pub(super) fn search_near(&self, rows: Range<u32>, guess: u32, id: &oid) -> Search {
+    pub(super) fn search_near(&self, rows: Range<u32>, guess: u32, id: &oid) -> RowSearch {
         let wanted = prefix64(id.as_bytes());
         let row = match rows.end - rows.start < FEW_ROWS {
             true => self.bisect(rows.start, rows.end, wanted),
@@ -73,7 +73,7 @@ impl<'a> Ids<'a> {
     /// Returns whether `id` is in `rows`, whose first row is the first row with a prefix that is
     /// not less than `wanted`, the prefix of `id`.
     #[inline]
-    fn decide(&self, rows: Range<u32>, wanted: u64, id: &oid) -> Search {
+    fn decide(&self, rows: Range<u32>, wanted: u64, id: &oid) -> RowSearch {
         let Range {
             start: mut row,
             end,
@@ -90,7 +90,7 @@ impl<'a> Ids<'a> {
 
     /// Does the same as [`search`](Self::search) by bisection, for rows that are not a whole
     /// bucket.
-    pub(super) fn search_by_halves(&self, rows: Range<u32>, id: &oid) -> Search {
+    pub(super) fn search_by_halves(&self, rows: Range<u32>, id: &oid) -> RowSearch {
         let wanted = prefix64(id.as_bytes());
         let row = self.bisect(rows.start, rows.end, wanted);
         self.decide(row..rows.end, wanted, id)
@@ -99,7 +99,7 @@ impl<'a> Ids<'a> {
     /// Does the same as [`search`](Self::search) for an id that is not before `row`, the result of
     /// the previous search.
     #[inline]
-    pub(super) fn search_from(&self, rows: Range<u32>, row: u32, id: &oid) -> Search {
+    pub(super) fn search_from(&self, rows: Range<u32>, row: u32, id: &oid) -> RowSearch {
         let near = match rows.contains(&row) {
             true => self.search_few(row..rows.end.min(row.saturating_add(NEAR_ROWS)), id),
             false => None,
@@ -109,7 +109,7 @@ impl<'a> Ids<'a> {
 
     /// Compares `rows` one by one; `None` if `id` is after all of them.
     #[inline]
-    fn search_few(&self, rows: Range<u32>, id: &oid) -> Option<Search> {
+    fn search_few(&self, rows: Range<u32>, id: &oid) -> Option<RowSearch> {
         let wanted = prefix64(id.as_bytes());
         for row in rows {
             let found = self.prefix(row).cmp(&wanted);

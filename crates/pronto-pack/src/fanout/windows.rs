@@ -5,10 +5,10 @@
 use std::ops::Range;
 
 use pronto_hash::oid;
-use pronto_io::view::View;
+use pronto_io::view::FileView;
 
-use super::rows::Ids;
-use super::{Fanout, Search, Table, prefix64, unreadable};
+use super::rows::IdRows;
+use super::{Fanout, FanoutTable, RowSearch, prefix64, unreadable};
 use crate::error::Error;
 
 /// The number of rows that are read around an expected position.
@@ -22,8 +22,8 @@ const GUESSES: u32 = 4;
 
 /// A table that is read by position.
 pub(super) struct Windows<'a> {
-    table: &'a Table,
-    view: &'a View,
+    table: &'a FanoutTable,
+    view: &'a FileView,
     fanout: &'a Fanout,
     /// The first row of the window.
     first: u32,
@@ -34,7 +34,7 @@ pub(super) struct Windows<'a> {
 }
 
 impl<'a> Windows<'a> {
-    pub(super) fn new(table: &'a Table, view: &'a View, fanout: &'a Fanout) -> Self {
+    pub(super) fn new(table: &'a FanoutTable, view: &'a FileView, fanout: &'a Fanout) -> Self {
         Windows {
             table,
             view,
@@ -48,9 +48,9 @@ impl<'a> Windows<'a> {
 
     /// Returns the row of `id`, or the row before which `id` would be inserted. Costs one or two
     /// reads of the file, or none if the result is in the current window.
-    pub(super) fn search(&mut self, id: &oid) -> Result<Search, Error> {
+    pub(super) fn search(&mut self, id: &oid) -> Result<RowSearch, Error> {
         let rows = self.fanout.bucket(id.first_byte());
-        if let Place::Here(found) = self.place(&rows, id) {
+        if let WindowPosition::Here(found) = self.place(&rows, id) {
             return Ok(found);
         }
         let behind = self.first + self.count;
@@ -81,9 +81,9 @@ impl<'a> Windows<'a> {
             let last = first.saturating_add(self.wanted).min(rows.end);
             self.read(first..last)?;
             match self.place(&rows, id) {
-                Place::Here(found) => return Ok(found),
-                Place::Before => (high, high_key) = (first, self.ids().prefix(0)),
-                Place::Behind => {
+                WindowPosition::Here(found) => return Ok(found),
+                WindowPosition::Before => (high, high_key) = (first, self.ids().prefix(0)),
+                WindowPosition::Behind => {
                     (low, low_key) = (last, self.ids().prefix(last - first - 1));
                 }
             }
@@ -92,27 +92,27 @@ impl<'a> Windows<'a> {
     }
 
     /// Returns the position of `id`, which is within `rows`, relative to the window.
-    fn place(&self, rows: &Range<u32>, id: &oid) -> Place {
+    fn place(&self, rows: &Range<u32>, id: &oid) -> WindowPosition {
         let end = self.first + self.count;
         let (start, stop) = (rows.start.max(self.first), rows.end.min(end));
         if rows.is_empty() {
-            return Place::Here(Err(rows.start));
+            return WindowPosition::Here(Err(rows.start));
         }
         if start >= stop {
             return match rows.start >= end {
-                true => Place::Behind,
-                false => Place::Before,
+                true => WindowPosition::Behind,
+                false => WindowPosition::Before,
             };
         }
         let ids = self.ids();
         if start > rows.start && id.as_bytes() < ids.id(start - self.first) {
-            return Place::Before;
+            return WindowPosition::Before;
         }
         if stop < rows.end && id.as_bytes() > ids.id(stop - self.first - 1) {
-            return Place::Behind;
+            return WindowPosition::Behind;
         }
         let found = ids.search_by_halves(start - self.first..stop - self.first, id);
-        Place::Here(match found {
+        WindowPosition::Here(match found {
             Ok(row) => Ok(self.first + row),
             Err(row) => Err(self.first + row),
         })
@@ -130,8 +130,8 @@ impl<'a> Windows<'a> {
         Ok(())
     }
 
-    fn ids(&self) -> Ids<'_> {
-        Ids {
+    fn ids(&self) -> IdRows<'_> {
+        IdRows {
             bytes: &self.bytes,
             row_len: self.table.row_len as usize,
             id_offset: self.table.id_offset as usize,
@@ -141,9 +141,9 @@ impl<'a> Windows<'a> {
 }
 
 /// The position of an id relative to a window of rows.
-enum Place {
+enum WindowPosition {
     Before,
-    Here(Search),
+    Here(RowSearch),
     Behind,
 }
 

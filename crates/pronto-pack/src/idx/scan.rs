@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use pronto_hash::{ObjectId, oid};
 
-use super::{Index, IndexPosition, Version};
+use super::{IndexPosition, PackIndex, PackIndexVersion};
 use crate::error::Error;
 use crate::fanout::be_u32;
 use crate::pack::PackOffset;
@@ -23,7 +23,7 @@ pub struct IndexEntry {
     pub offset: PackOffset,
 }
 
-impl Index {
+impl PackIndex {
     /// Calls `visit` with each row of `rows` (clamped to the existing rows) in the order of ids.
     /// This is the fastest method to read a whole index; threads can process different ranges of
     /// rows.
@@ -68,7 +68,7 @@ impl Index {
             Err(error) => return Err(self.unreadable(error, ids_at)),
         };
         let ids = ids.chunks_exact(row_len);
-        if self.version == Version::One {
+        if self.version == PackIndexVersion::One {
             for (row, bytes) in rows.zip(ids) {
                 let (offset, id) = bytes.split_at(self.ids.id_offset as usize);
                 let offset = PackOffset(u64::from(be_u32(offset)));
@@ -119,8 +119,8 @@ impl Index {
     }
 
     /// Iterates over all rows in the order of ids.
-    pub fn iter(&self) -> Entries<'_> {
-        Entries {
+    pub fn iter(&self) -> IndexRows<'_> {
+        IndexRows {
             index: self,
             next: 0,
             chunk: Vec::new().into_iter(),
@@ -128,24 +128,24 @@ impl Index {
     }
 }
 
-impl<'a> IntoIterator for &'a Index {
+impl<'a> IntoIterator for &'a PackIndex {
     type Item = Result<IndexEntry, Error>;
-    type IntoIter = Entries<'a>;
+    type IntoIter = IndexRows<'a>;
 
-    fn into_iter(self) -> Entries<'a> {
+    fn into_iter(self) -> IndexRows<'a> {
         self.iter()
     }
 }
 
-/// An iterator over the rows of an index, from [`Index::iter`]. Ends after the first error.
+/// An iterator over the rows of an index, from [`PackIndex::iter`]. Ends after the first error.
 #[derive(Debug)]
-pub struct Entries<'a> {
-    index: &'a Index,
+pub struct IndexRows<'a> {
+    index: &'a PackIndex,
     next: u32,
     chunk: std::vec::IntoIter<IndexEntry>,
 }
 
-impl Iterator for Entries<'_> {
+impl Iterator for IndexRows<'_> {
     type Item = Result<IndexEntry, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -1,6 +1,6 @@
 //! Writes pack indexes.
 
-use super::{Index, Version};
+use super::{PackIndex, PackIndexVersion};
 use crate::chunks::write_fanout;
 use crate::error::{Error, ErrorKind};
 use crate::trailing::Trailing;
@@ -10,7 +10,7 @@ use std::io::{self, Write};
 
 /// The rows of an index. The tables are in pack order; `order` sorts their rows by id.
 #[derive(Clone, Copy, Debug)]
-pub struct Rows<'a> {
+pub struct IndexTable<'a> {
     /// The hash function of object ids.
     pub kind: Kind,
     /// The concatenated ids.
@@ -23,7 +23,7 @@ pub struct Rows<'a> {
     pub order: &'a [u32],
 }
 
-impl<'a> Rows<'a> {
+impl<'a> IndexTable<'a> {
     /// Returns the id in row `place`.
     ///
     /// # Panics
@@ -35,13 +35,17 @@ impl<'a> Rows<'a> {
 
     /// Returns the version to write: `wanted`, or version 2 if an offset is too large for version
     /// 1.
-    pub fn version(&self, wanted: Version, offset_limit: u64) -> Version {
+    pub fn version(&self, wanted: PackIndexVersion, offset_limit: u64) -> PackIndexVersion {
         self.version_where(wanted, &|offset| offset > offset_limit)
     }
 
-    fn version_where(&self, wanted: Version, is_large: Large<'_>) -> Version {
+    fn version_where(
+        &self,
+        wanted: PackIndexVersion,
+        is_large: IsLargeOffset<'_>,
+    ) -> PackIndexVersion {
         match self.offsets.last() {
-            Some(last) if *last >= LARGE_OFFSET || is_large(*last) => Version::Two,
+            Some(last) if *last >= LARGE_OFFSET || is_large(*last) => PackIndexVersion::Two,
             _ => wanted,
         }
     }
@@ -51,7 +55,7 @@ impl<'a> Rows<'a> {
 const LARGE_OFFSET: u64 = 1 << 31;
 
 /// A predicate for further offsets that are stored in 64 bits.
-type Large<'a> = &'a dyn Fn(u64) -> bool;
+type IsLargeOffset<'a> = &'a dyn Fn(u64) -> bool;
 
 /// Writes an index to `out`, which need not be buffered, and returns its checksum. Offsets above
 /// `offset_limit` are stored in 64 bits even if they fit into 31 bits; `u64::MAX` disables this.
@@ -61,8 +65,8 @@ type Large<'a> = &'a dyn Fn(u64) -> bool;
 /// Fails if writing fails.
 pub fn write(
     out: &mut dyn Write,
-    rows: &Rows<'_>,
-    wanted: Version,
+    rows: &IndexTable<'_>,
+    wanted: PackIndexVersion,
     offset_limit: u64,
     pack_checksum: &ObjectId,
 ) -> io::Result<ObjectId> {
@@ -77,8 +81,8 @@ pub fn write(
 /// Fails if writing fails, or if `model` cannot be read.
 pub(crate) fn write_again(
     out: &mut dyn Write,
-    rows: &Rows<'_>,
-    model: &Index,
+    rows: &IndexTable<'_>,
+    model: &PackIndex,
     pack_checksum: &ObjectId,
 ) -> Result<(), Error> {
     let large = model.offsets_in_64_bits()?;
@@ -93,14 +97,14 @@ pub(crate) fn write_again(
 
 fn write_where(
     out: &mut dyn Write,
-    rows: &Rows<'_>,
-    wanted: Version,
-    is_large: Large<'_>,
+    rows: &IndexTable<'_>,
+    wanted: PackIndexVersion,
+    is_large: IsLargeOffset<'_>,
     pack_checksum: &ObjectId,
 ) -> io::Result<ObjectId> {
     let mut out = Trailing::new(out, rows.kind);
     match rows.version_where(wanted, is_large) {
-        Version::One => {
+        PackIndexVersion::One => {
             write_fanout(&mut out, first_bytes(rows))?;
             for place in rows.order {
                 let offset = rows.offsets[*place as usize] as u32;
@@ -108,7 +112,7 @@ fn write_where(
                 out.put(rows.id(*place))?;
             }
         }
-        Version::Two => {
+        PackIndexVersion::Two => {
             out.put(&super::SIGNATURE)?;
             out.put(&2u32.to_be_bytes())?;
             write_fanout(&mut out, first_bytes(rows))?;
@@ -119,11 +123,15 @@ fn write_where(
     out.finish()
 }
 
-fn first_bytes<'a>(rows: &'a Rows<'_>) -> impl Iterator<Item = u8> + 'a {
+fn first_bytes<'a>(rows: &'a IndexTable<'_>) -> impl Iterator<Item = u8> + 'a {
     rows.order.iter().map(|place| rows.id(*place)[0])
 }
 
-fn write_tables(out: &mut Trailing<'_>, rows: &Rows<'_>, is_large: Large<'_>) -> io::Result<()> {
+fn write_tables(
+    out: &mut Trailing<'_>,
+    rows: &IndexTable<'_>,
+    is_large: IsLargeOffset<'_>,
+) -> io::Result<()> {
     for place in rows.order {
         out.put(rows.id(*place))?;
     }

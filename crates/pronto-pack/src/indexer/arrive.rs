@@ -2,12 +2,12 @@
 //! resolves deltas whose base is still in memory, and keeps the other deltas for the second phase.
 //! Every delta is sent to the worker that has its base, so workers share no state.
 
-use super::Surroundings;
-use super::batch::{Batch, Item};
-use super::buffers::{Content, Pool};
-use super::digesting::{Digests, Ids, Object};
-use super::kept::{Arena, Budget, Kept};
-use super::tables::Base;
+use super::StageContext;
+use super::batch::{InflatedBatch, InflatedEntry};
+use super::buffers::{BufferPool, ObjectBuffer};
+use super::digesting::{DigestWorker, NumberedIds, UndigestedObject};
+use super::kept::{ArenaBudget, DeltaArena, DeltaPosition};
+use super::tables::EntryBase;
 use crate::error::Error;
 use gix_object::Kind as ObjectKind;
 use std::collections::{HashMap, VecDeque};
@@ -16,9 +16,9 @@ use std::sync::Arc;
 
 /// A delta that waits for its base.
 #[derive(Clone, Copy)]
-pub(super) struct Pending {
+pub(super) struct PendingDelta {
     pub(super) index: u32,
-    pub(super) kept: Kept,
+    pub(super) kept: DeltaPosition,
 }
 
 /// The number of content bytes from which contents are hashed together, …
@@ -35,15 +35,15 @@ const LARGE_LIMIT_BYTES: usize = 16 << 20;
 
 /// A worker of the first phase.
 pub(super) struct Arrivals<'a> {
-    surroundings: &'a Surroundings<'a>,
-    budget: &'a Budget,
-    pool: Pool,
-    cache: Cache,
-    digests: Digests,
-    arena: Arena,
-    pending: Vec<Pending>,
+    surroundings: &'a StageContext<'a>,
+    budget: &'a ArenaBudget,
+    pool: BufferPool,
+    cache: ContentCache,
+    digests: DigestWorker,
+    arena: DeltaArena,
+    pending: Vec<PendingDelta>,
     /// The batches that contain entries that are not hashed yet.
-    held: Vec<Batch>,
+    held: Vec<InflatedBatch>,
     fresh: Vec<Fresh>,
     fresh_bytes: usize,
     large: Vec<Fresh>,
@@ -52,10 +52,10 @@ pub(super) struct Arrivals<'a> {
 }
 
 /// The results of a worker at the end of the first phase.
-pub(super) struct Arrived {
-    pub(super) ids: Ids,
-    pub(super) arena: Arena,
-    pub(super) pending: Vec<Pending>,
+pub(super) struct ArrivalState {
+    pub(super) ids: NumberedIds,
+    pub(super) arena: DeltaArena,
+    pub(super) pending: Vec<PendingDelta>,
 }
 
 /// An object that is not hashed yet.
@@ -71,24 +71,24 @@ enum Where {
         batch: usize,
         item: usize,
     },
-    Made(Arc<Content>),
+    Made(Arc<ObjectBuffer>),
 }
 
 impl<'a> Arrivals<'a> {
     /// Returns a worker whose cache holds up to `cache_bytes` of contents.
     pub(super) fn new(
-        surroundings: &'a Surroundings<'a>,
-        budget: &'a Budget,
+        surroundings: &'a StageContext<'a>,
+        budget: &'a ArenaBudget,
         number: u16,
         cache_bytes: usize,
     ) -> Self {
         Arrivals {
             surroundings,
             budget,
-            pool: Pool::default(),
-            cache: Cache::new(cache_bytes),
-            digests: Digests::new(surroundings.kind),
-            arena: Arena::new(number),
+            pool: BufferPool::default(),
+            cache: ContentCache::new(cache_bytes),
+            digests: DigestWorker::new(surroundings.kind),
+            arena: DeltaArena::new(number),
             pending: Vec::new(),
             held: Vec::new(),
             fresh: Vec::new(),
@@ -100,15 +100,19 @@ impl<'a> Arrivals<'a> {
     }
 
     /// Processes the entries of one batch. Completed batches are passed to `free`.
-    pub(super) fn process(&mut self, batch: Batch, free: &dyn Fn(Batch)) -> Result<(), Error> {
+    pub(super) fn process(
+        &mut self,
+        batch: InflatedBatch,
+        free: &dyn Fn(InflatedBatch),
+    ) -> Result<(), Error> {
         self.surroundings.check()?;
         for (number, item) in batch.items.iter().enumerate() {
-            if item.base == Base::NONE {
+            if item.base == EntryBase::NONE {
                 self.whole(&batch, number, item);
             } else if !self.resolve(&batch, item)? {
                 let kept = self.arena.keep(batch.bytes(item), self.budget);
                 let index = item.index;
-                self.pending.push(Pending { index, kept });
+                self.pending.push(PendingDelta { index, kept });
             }
         }
         self.held.push(batch);
@@ -122,10 +126,10 @@ impl<'a> Arrivals<'a> {
     }
 
     /// Ends the first phase; frees caches and spare buffers.
-    pub(super) fn finish(mut self) -> Result<Arrived, Error> {
+    pub(super) fn finish(mut self) -> Result<ArrivalState, Error> {
         self.digest_fresh(&drop)?;
         self.digest_large()?;
-        Ok(Arrived {
+        Ok(ArrivalState {
             ids: self.digests.ids,
             arena: self.arena,
             pending: self.pending,
@@ -134,7 +138,7 @@ impl<'a> Arrivals<'a> {
 
     /// Processes an object that is not a delta. Caches the object if its type is often used as a
     /// base.
-    fn whole(&mut self, batch: &Batch, number: usize, item: &Item) {
+    fn whole(&mut self, batch: &InflatedBatch, number: usize, item: &InflatedEntry) {
         let kind = item.kind.unwrap_or(ObjectKind::Blob);
         let bytes = batch.bytes(item);
         let content = if matches!(kind, ObjectKind::Tree | ObjectKind::Blob)
@@ -164,7 +168,7 @@ impl<'a> Arrivals<'a> {
     }
 
     /// Resolves a delta. Returns `false` if its base is not in the cache.
-    fn resolve(&mut self, batch: &Batch, item: &Item) -> Result<bool, Error> {
+    fn resolve(&mut self, batch: &InflatedBatch, item: &InflatedEntry) -> Result<bool, Error> {
         let base = item.base.index().and_then(|base| self.cache.get(base));
         let Some(base) = base else {
             return Ok(false);
@@ -201,7 +205,7 @@ impl<'a> Arrivals<'a> {
         }
     }
 
-    fn digest_fresh(&mut self, free: &dyn Fn(Batch)) -> Result<(), Error> {
+    fn digest_fresh(&mut self, free: &dyn Fn(InflatedBatch)) -> Result<(), Error> {
         let fresh = std::mem::take(&mut self.fresh);
         self.fresh_bytes = 0;
         self.fresh = self.digest(fresh)?;
@@ -218,9 +222,9 @@ impl<'a> Arrivals<'a> {
 
     /// Hashes contents and releases them; returns the emptied list.
     fn digest(&mut self, mut list: Vec<Fresh>) -> Result<Vec<Fresh>, Error> {
-        let objects: Vec<Object<'_>> = list
+        let objects: Vec<UndigestedObject<'_>> = list
             .iter()
-            .map(|fresh| Object {
+            .map(|fresh| UndigestedObject {
                 index: fresh.index,
                 kind: fresh.kind,
                 content: match &fresh.content {
@@ -247,7 +251,7 @@ impl<'a> Arrivals<'a> {
 
 /// A cache of recent contents by entry number. The oldest content is evicted first, unless it was
 /// used since the last pass.
-struct Cache {
+struct ContentCache {
     limit: usize,
     used: usize,
     contents: HashMap<u32, Cached, BuildHasherDefault<NumberHasher>>,
@@ -255,13 +259,13 @@ struct Cache {
 }
 
 struct Cached {
-    content: Arc<Content>,
+    content: Arc<ObjectBuffer>,
     used: bool,
 }
 
-impl Cache {
+impl ContentCache {
     fn new(limit: usize) -> Self {
-        Cache {
+        ContentCache {
             limit,
             used: 0,
             contents: HashMap::default(),
@@ -275,13 +279,13 @@ impl Cache {
         len <= self.limit / 4
     }
 
-    fn get(&mut self, index: u32) -> Option<&Arc<Content>> {
+    fn get(&mut self, index: u32) -> Option<&Arc<ObjectBuffer>> {
         let cached = self.contents.get_mut(&index)?;
         cached.used = true;
         Some(&cached.content)
     }
 
-    fn insert(&mut self, index: u32, content: Arc<Content>, pool: &mut Pool) {
+    fn insert(&mut self, index: u32, content: Arc<ObjectBuffer>, pool: &mut BufferPool) {
         self.used += content.footprint();
         let used = false;
         self.contents.insert(index, Cached { content, used });

@@ -1,6 +1,6 @@
 //! Batches of inflated entries, which the receiver sends to workers.
 
-use super::tables::Base;
+use super::tables::EntryBase;
 use gix_object::Kind as ObjectKind;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,15 +13,15 @@ const BATCH_ITEMS: usize = 2048;
 const MOST_SPARE: usize = 32;
 
 /// A buffer for inflated entries, of [`BATCH_BYTES`] unless it contains a larger entry.
-pub(super) type Block = Vec<u8>;
+pub(super) type BatchMemory = Vec<u8>;
 
 /// One inflated entry.
-pub(super) struct Item {
+pub(super) struct InflatedEntry {
     /// The number of the entry in the pack.
     pub(super) index: u32,
     /// The start of the entry in the pack.
     pub(super) offset: u64,
-    pub(super) base: Base,
+    pub(super) base: EntryBase,
     /// The type of the object; for a delta, the type of the end of its chain. `None` if a base in
     /// the chain is named by its id.
     pub(super) kind: Option<ObjectKind>,
@@ -30,17 +30,17 @@ pub(super) struct Item {
 }
 
 /// Inflated entries. Several batches may share one block.
-pub(super) struct Batch {
-    block: Arc<Block>,
-    pub(super) items: Vec<Item>,
+pub(super) struct InflatedBatch {
+    block: Arc<BatchMemory>,
+    pub(super) items: Vec<InflatedEntry>,
 }
 
-impl Batch {
-    pub(super) fn new(block: Arc<Block>, items: Vec<Item>) -> Batch {
-        Batch { block, items }
+impl InflatedBatch {
+    pub(super) fn new(block: Arc<BatchMemory>, items: Vec<InflatedEntry>) -> InflatedBatch {
+        InflatedBatch { block, items }
     }
 
-    pub(super) fn bytes(&self, item: &Item) -> &[u8] {
+    pub(super) fn bytes(&self, item: &InflatedEntry) -> &[u8] {
         &self.block[item.range.clone()]
     }
 }
@@ -48,9 +48,9 @@ impl Batch {
 /// A batch that is being filled.
 #[derive(Default)]
 pub(super) struct Filling {
-    block: Option<Block>,
+    block: Option<BatchMemory>,
     filled: usize,
-    items: Vec<Item>,
+    items: Vec<InflatedEntry>,
 }
 
 impl Filling {
@@ -60,26 +60,26 @@ impl Filling {
     }
 
     /// Returns the buffer for the next entry of `size` bytes. Requires [room](Self::has_room).
-    pub(super) fn room(&mut self, size: usize, pool: &Pool) -> &mut [u8] {
+    pub(super) fn room(&mut self, size: usize, pool: &BatchPool) -> &mut [u8] {
         let block = self.block.get_or_insert_with(|| pool.block());
         &mut block[self.filled..self.filled + size]
     }
 
     /// Adds the entry whose bytes were written to the buffer.
-    pub(super) fn push(&mut self, size: usize, item: impl FnOnce(Range<usize>) -> Item) {
+    pub(super) fn push(&mut self, size: usize, item: impl FnOnce(Range<usize>) -> InflatedEntry) {
         let range = self.filled..self.filled + size;
         self.filled += size;
         self.items.push(item(range));
     }
 
     /// Returns the collected entries, if there are any, and begins the next batch.
-    pub(super) fn take(&mut self, pool: &Pool) -> Option<Batch> {
+    pub(super) fn take(&mut self, pool: &BatchPool) -> Option<InflatedBatch> {
         if self.items.is_empty() {
             return None;
         }
         self.filled = 0;
         let block = Arc::new(self.block.take().unwrap_or_default());
-        Some(Batch::new(
+        Some(InflatedBatch::new(
             block,
             std::mem::replace(&mut self.items, pool.list()),
         ))
@@ -88,31 +88,31 @@ impl Filling {
 
 /// Buffers for reuse, shared by all threads. A lock is taken once for each half MiB.
 #[derive(Default)]
-pub(super) struct Pool {
-    spare: Mutex<Spare>,
+pub(super) struct BatchPool {
+    spare: Mutex<SpareMemory>,
 }
 
 #[derive(Default)]
-struct Spare {
-    blocks: Vec<Block>,
-    lists: Vec<Vec<Item>>,
+struct SpareMemory {
+    blocks: Vec<BatchMemory>,
+    lists: Vec<Vec<InflatedEntry>>,
 }
 
-impl Pool {
+impl BatchPool {
     /// Returns a block with arbitrary content.
-    pub(super) fn block(&self) -> Block {
+    pub(super) fn block(&self) -> BatchMemory {
         let spare = self.spare().blocks.pop();
         spare.unwrap_or_else(|| vec![0; BATCH_BYTES])
     }
 
     /// Returns an empty list.
-    pub(super) fn list(&self) -> Vec<Item> {
+    pub(super) fn list(&self) -> Vec<InflatedEntry> {
         self.spare().lists.pop().unwrap_or_default()
     }
 
     /// Takes back the parts of `batch` that no other owner holds.
-    pub(super) fn put(&self, batch: Batch) {
-        let Batch { block, mut items } = batch;
+    pub(super) fn put(&self, batch: InflatedBatch) {
+        let InflatedBatch { block, mut items } = batch;
         items.clear();
         let block = Arc::into_inner(block).filter(|block| block.len() == BATCH_BYTES);
         let mut spare = self.spare();
@@ -126,7 +126,7 @@ impl Pool {
         }
     }
 
-    fn spare(&self) -> MutexGuard<'_, Spare> {
+    fn spare(&self) -> MutexGuard<'_, SpareMemory> {
         self.spare.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -3,7 +3,7 @@
 //! last.
 
 use gix_object::Kind as ObjectKind;
-use pronto_io::view::View;
+use pronto_io::view::FileView;
 use std::sync::Arc;
 
 /// The size of the smallest buffers.
@@ -14,54 +14,54 @@ const SPARE_LIMIT_BYTES: usize = 16 << 20;
 const LARGER_CLASSES: usize = 3;
 
 /// The content of one object.
-pub(super) struct Content {
-    bytes: Bytes,
+pub(super) struct ObjectBuffer {
+    bytes: BufferBytes,
     len: usize,
     pub(super) kind: ObjectKind,
 }
 
-enum Bytes {
+enum BufferBytes {
     /// A buffer whose length is that of its size class.
     Buffer(Vec<u8>),
     /// An unnamed file.
-    Mapped(View),
+    Mapped(FileView),
 }
 
-impl Content {
+impl ObjectBuffer {
     /// Returns a content that is in a mapped file instead of memory.
-    pub(super) fn mapped(view: View, kind: ObjectKind) -> Self {
+    pub(super) fn mapped(view: FileView, kind: ObjectKind) -> Self {
         let len = view.bytes().map_or(0, <[u8]>::len);
-        let bytes = Bytes::Mapped(view);
-        Content { bytes, len, kind }
+        let bytes = BufferBytes::Mapped(view);
+        ObjectBuffer { bytes, len, kind }
     }
 
     pub(super) fn as_slice(&self) -> &[u8] {
         match &self.bytes {
-            Bytes::Buffer(bytes) => &bytes[..self.len],
-            Bytes::Mapped(view) => view.bytes().unwrap_or_default(),
+            BufferBytes::Buffer(bytes) => &bytes[..self.len],
+            BufferBytes::Mapped(view) => view.bytes().unwrap_or_default(),
         }
     }
 
     /// Returns the bytes for writing. Requires a content that was just taken from a pool.
     pub(super) fn as_mut_slice(&mut self) -> &mut [u8] {
         match &mut self.bytes {
-            Bytes::Buffer(bytes) => &mut bytes[..self.len],
-            Bytes::Mapped(_) => &mut [],
+            BufferBytes::Buffer(bytes) => &mut bytes[..self.len],
+            BufferBytes::Mapped(_) => &mut [],
         }
     }
 
     /// Returns the used memory, which is slightly more than the length.
     pub(super) fn footprint(&self) -> usize {
         match &self.bytes {
-            Bytes::Buffer(bytes) => bytes.len(),
-            Bytes::Mapped(_) => self.len,
+            BufferBytes::Buffer(bytes) => bytes.len(),
+            BufferBytes::Mapped(_) => self.len,
         }
     }
 }
 
 /// The spare buffers of one thread, by size class.
 #[derive(Default)]
-pub(super) struct Pool {
+pub(super) struct BufferPool {
     classes: Vec<Class>,
     spare_bytes: usize,
     /// The number of buffers taken so far, which shows which size classes are in use.
@@ -75,9 +75,9 @@ struct Class {
     last_taken: u64,
 }
 
-impl Pool {
+impl BufferPool {
     /// Returns a content of `len` bytes with unspecified values.
-    pub(super) fn take(&mut self, len: usize, kind: ObjectKind) -> Content {
+    pub(super) fn take(&mut self, len: usize, kind: ObjectKind) -> ObjectBuffer {
         let (number, size) = class_of(len);
         self.taken += 1;
         let taken = self.taken;
@@ -93,20 +93,20 @@ impl Pool {
             }
             None => vec![0; size],
         };
-        let bytes = Bytes::Buffer(bytes);
-        Content { bytes, len, kind }
+        let bytes = BufferBytes::Buffer(bytes);
+        ObjectBuffer { bytes, len, kind }
     }
 
     /// Releases a reference to `content`; the last release returns the buffer to this pool.
-    pub(super) fn release(&mut self, content: Arc<Content>) {
+    pub(super) fn release(&mut self, content: Arc<ObjectBuffer>) {
         if let Some(content) = Arc::into_inner(content) {
             self.put(content);
         }
     }
 
     /// Returns the buffer of `content` to the pool.
-    pub(super) fn put(&mut self, content: Content) {
-        let Bytes::Buffer(bytes) = content.bytes else {
+    pub(super) fn put(&mut self, content: ObjectBuffer) {
+        let BufferBytes::Buffer(bytes) = content.bytes else {
             return;
         };
         let (number, size) = class_of(bytes.len());
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_buffer_comes_back_when_nobody_holds_it() {
-        let mut pool = Pool::default();
+        let mut pool = BufferPool::default();
         let content = Arc::new(pool.take(1000, ObjectKind::Blob));
         let other = Arc::clone(&content);
         pool.release(content);

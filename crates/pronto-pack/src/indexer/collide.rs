@@ -1,10 +1,10 @@
 //! Checks for collisions: objects of the pack that exist in the destination must have the same
 //! content.
 
-use super::Existing;
-use super::buffers::Pool;
-use super::indexed::Indexed;
-use super::limits::Limits;
+use super::ExistingObjects;
+use super::buffers::BufferPool;
+use super::indexed::IndexedPack;
+use super::limits::ObjectLimits;
 use super::reader::Reader;
 use crate::error::{Error, ErrorKind};
 use pronto_hash::{Kind, ObjectId};
@@ -16,9 +16,9 @@ const ASKED_AT_ONCE: usize = 1 << 16;
 /// costs only an entry in a sorted list of ids.
 pub(super) fn check(
     kind: Kind,
-    limits: Limits<'_>,
-    existing: &dyn Existing,
-    indexed: &Indexed,
+    limits: ObjectLimits<'_>,
+    existing: &dyn ExistingObjects,
+    indexed: &IndexedPack,
     order: &[u32],
 ) -> Result<(), Error> {
     let id_len = kind.len_in_bytes();
@@ -50,14 +50,14 @@ pub(super) fn check(
 
 fn compare(
     kind: Kind,
-    limits: Limits<'_>,
-    existing: &dyn Existing,
-    indexed: &Indexed,
+    limits: ObjectLimits<'_>,
+    existing: &dyn ExistingObjects,
+    indexed: &IndexedPack,
     suspects: &[(u32, ObjectId)],
 ) -> Result<(), Error> {
     let view = indexed.store.view()?;
     let mut reader = Reader::new(kind, &view, &indexed.tables, limits);
-    let mut pool = Pool::default();
+    let mut pool = BufferPool::default();
     let mut old = Vec::new();
     for (place, id) in suspects {
         let Some(old_kind) = existing.find(id, &mut old)? else {

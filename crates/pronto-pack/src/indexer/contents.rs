@@ -1,8 +1,8 @@
 //! Access by id to the objects of a received pack, before its files have their final names.
 
-use super::buffers::Pool;
-use super::indexed::Indexed;
-use super::limits::Limits;
+use super::buffers::BufferPool;
+use super::indexed::IndexedPack;
+use super::limits::ObjectLimits;
 use super::reader::Reader;
 use super::spool::Viewed;
 use crate::error::Error;
@@ -11,7 +11,7 @@ use pronto_hash::{Kind, oid};
 use std::cell::RefCell;
 
 /// Gives the inspector access to all objects of a complete pack.
-pub trait Contents {
+pub trait IndexedObjects {
     /// Returns the type of the object; `None` if the pack does not contain it.
     fn kind(&self, id: &oid) -> Option<ObjectKind>;
 
@@ -23,21 +23,21 @@ pub trait Contents {
     fn find(&self, id: &oid, out: &mut Vec<u8>) -> Result<Option<ObjectKind>, Error>;
 }
 
-/// Implements [`Contents`] for a complete pack.
+/// Implements [`IndexedObjects`] for a complete pack.
 pub(super) struct Complete<'a> {
-    indexed: &'a Indexed,
+    indexed: &'a IndexedPack,
     order: &'a [u32],
-    limits: Limits<'a>,
+    limits: ObjectLimits<'a>,
     hash: Kind,
     view: Viewed<'a>,
-    pool: RefCell<Pool>,
+    pool: RefCell<BufferPool>,
 }
 
 impl<'a> Complete<'a> {
     pub(super) fn new(
-        indexed: &'a Indexed,
+        indexed: &'a IndexedPack,
         order: &'a [u32],
-        limits: Limits<'a>,
+        limits: ObjectLimits<'a>,
         hash: Kind,
     ) -> Result<Complete<'a>, Error> {
         Ok(Complete {
@@ -60,7 +60,7 @@ impl<'a> Complete<'a> {
     }
 }
 
-impl Contents for Complete<'_> {
+impl IndexedObjects for Complete<'_> {
     fn kind(&self, id: &oid) -> Option<ObjectKind> {
         let tables = &self.indexed.tables;
         let mut at = self.place(id)?;

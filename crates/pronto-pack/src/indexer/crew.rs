@@ -1,11 +1,11 @@
 //! The threads of the first phase besides the receiver: workers that process inflated entries, and
 //! look ahead while they are idle.
 
-use super::arrive::{Arrivals, Arrived};
-use super::batch::{Batch, Pool};
+use super::arrive::{ArrivalState, Arrivals};
+use super::batch::{BatchPool, InflatedBatch};
 use super::receive::Deliver;
-use super::scout::{Ahead, Scout};
-use super::segment::Segment;
+use super::scout::{OpenSegments, Scout};
+use super::segment::StreamSegment;
 use crate::error::Error;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, SyncSender, TryRecvError, TrySendError};
@@ -17,18 +17,18 @@ const BATCHES_WAITING: usize = 8;
 const SEGMENTS_BESIDE: usize = 6;
 
 /// A task for a worker.
-enum Task {
-    Take(Batch),
+enum WorkerTask {
+    Take(InflatedBatch),
     /// A segment may be available for looking ahead.
     LookAhead,
 }
 
-type Handle<'scope> = ScopedJoinHandle<'scope, Result<Arrived, Error>>;
+type WorkerHandle<'scope> = ScopedJoinHandle<'scope, Result<ArrivalState, Error>>;
 
 /// Workers on separate threads.
 pub(super) struct Crew<'a> {
-    tasks: Vec<SyncSender<Task>>,
-    ahead: &'a Ahead,
+    tasks: Vec<SyncSender<WorkerTask>>,
+    ahead: &'a OpenSegments,
     scout: Scout<'a>,
 }
 
@@ -37,11 +37,11 @@ impl<'a> Crew<'a> {
     /// block.
     pub(super) fn start<'scope>(
         scope: &'scope Scope<'scope, '_>,
-        pool: &'scope Pool,
-        ahead: &'a Ahead,
+        pool: &'scope BatchPool,
+        ahead: &'a OpenSegments,
         scout: Scout<'a>,
         members: impl Iterator<Item = (Arrivals<'scope>, Scout<'scope>)>,
-    ) -> (Crew<'a>, Vec<Handle<'scope>>) {
+    ) -> (Crew<'a>, Vec<WorkerHandle<'scope>>) {
         let (tasks, handles) = members
             .map(|(worker, scout)| {
                 let (sender, tasks) = mpsc::sync_channel(BATCHES_WAITING);
@@ -62,9 +62,9 @@ impl<'a> Crew<'a> {
 fn work(
     mut worker: Arrivals<'_>,
     mut scout: Scout<'_>,
-    tasks: &Receiver<Task>,
-    pool: &Pool,
-) -> Result<Arrived, Error> {
+    tasks: &Receiver<WorkerTask>,
+    pool: &BatchPool,
+) -> Result<ArrivalState, Error> {
     loop {
         let task = match tasks.try_recv() {
             Err(TryRecvError::Empty) if scout.look() => continue,
@@ -73,8 +73,8 @@ fn work(
             Ok(task) => Some(task),
         };
         match task {
-            Some(Task::Take(batch)) => worker.process(batch, &|batch| pool.put(batch))?,
-            Some(Task::LookAhead) => {}
+            Some(WorkerTask::Take(batch)) => worker.process(batch, &|batch| pool.put(batch))?,
+            Some(WorkerTask::LookAhead) => {}
             None => return worker.finish(),
         }
     }
@@ -85,9 +85,9 @@ impl Deliver for Crew<'_> {
         self.tasks.len()
     }
 
-    fn deliver(&mut self, worker: usize, batch: Batch) -> Result<(), Error> {
+    fn deliver(&mut self, worker: usize, batch: InflatedBatch) -> Result<(), Error> {
         let tasks = &self.tasks[worker];
-        let mut task = Task::Take(batch);
+        let mut task = WorkerTask::Take(batch);
         loop {
             let sent = match tasks.try_send(task) {
                 // The receiver looks ahead instead of waiting.
@@ -107,11 +107,11 @@ impl Deliver for Crew<'_> {
         self.tasks.len() + 1 + SEGMENTS_BESIDE
     }
 
-    fn offer(&mut self, segment: &Arc<Segment>) {
+    fn offer(&mut self, segment: &Arc<StreamSegment>) {
         self.ahead.offer(Arc::clone(segment));
         for tasks in &self.tasks {
             // A worker with a full queue is busy, and searches for segments itself later.
-            let _ = tasks.try_send(Task::LookAhead);
+            let _ = tasks.try_send(WorkerTask::LookAhead);
         }
     }
 
@@ -123,15 +123,15 @@ impl Deliver for Crew<'_> {
 /// A worker on the thread of the receiver.
 pub(super) struct Alone<'a> {
     worker: Arrivals<'a>,
-    pool: &'a Pool,
+    pool: &'a BatchPool,
 }
 
 impl<'a> Alone<'a> {
-    pub(super) fn new(worker: Arrivals<'a>, pool: &'a Pool) -> Self {
+    pub(super) fn new(worker: Arrivals<'a>, pool: &'a BatchPool) -> Self {
         Alone { worker, pool }
     }
 
-    pub(super) fn finish(self) -> Result<Arrived, Error> {
+    pub(super) fn finish(self) -> Result<ArrivalState, Error> {
         self.worker.finish()
     }
 }
@@ -141,7 +141,7 @@ impl Deliver for Alone<'_> {
         1
     }
 
-    fn deliver(&mut self, _worker: usize, batch: Batch) -> Result<(), Error> {
+    fn deliver(&mut self, _worker: usize, batch: InflatedBatch) -> Result<(), Error> {
         self.worker.process(batch, &|batch| self.pool.put(batch))
     }
 
@@ -149,7 +149,7 @@ impl Deliver for Alone<'_> {
         1
     }
 
-    fn offer(&mut self, _segment: &Arc<Segment>) {}
+    fn offer(&mut self, _segment: &Arc<StreamSegment>) {}
 
     fn look_ahead(&mut self) -> bool {
         false

@@ -1,30 +1,30 @@
 //! Computes the ids of contents, many at a time, and passes objects to the inspector.
 
-use super::{Inspect, Surroundings};
+use super::{Inspect, StageContext};
 use crate::error::{Error, ErrorKind};
 use gix_object::Kind as ObjectKind;
-use pronto_hash::{Collision, Kind, ManyDigester, Message, ObjectId};
+use pronto_hash::{Collision, DigestMessage, Kind, ManyDigester, ObjectId};
 
 /// The largest length of the header: a type, a space, 20 digits and a NUL.
 const HEADER_BYTES: usize = 32;
 
 /// An object whose id is to be computed.
 #[derive(Clone, Copy)]
-pub(super) struct Object<'a> {
+pub(super) struct UndigestedObject<'a> {
     pub(super) index: u32,
     pub(super) kind: ObjectKind,
     pub(super) content: &'a [u8],
 }
 
 /// The ids computed by one worker: packed pairs of an entry number and an id.
-pub(super) struct Ids {
+pub(super) struct NumberedIds {
     id_len: usize,
     bytes: Vec<u8>,
 }
 
-impl Ids {
+impl NumberedIds {
     pub(super) fn new(kind: Kind) -> Self {
-        Ids {
+        NumberedIds {
             id_len: kind.len_in_bytes(),
             bytes: Vec::new(),
         }
@@ -52,28 +52,28 @@ impl Ids {
 }
 
 /// The hashing state of one worker.
-pub(super) struct Digests {
+pub(super) struct DigestWorker {
     digester: ManyDigester,
     headers: Vec<([u8; HEADER_BYTES], usize)>,
     results: Vec<Result<ObjectId, Collision>>,
-    pub(super) ids: Ids,
+    pub(super) ids: NumberedIds,
 }
 
-impl Digests {
+impl DigestWorker {
     pub(super) fn new(kind: Kind) -> Self {
-        Digests {
+        DigestWorker {
             digester: ManyDigester::new(kind),
             headers: Vec::new(),
             results: Vec::new(),
-            ids: Ids::new(kind),
+            ids: NumberedIds::new(kind),
         }
     }
 
     /// Computes the ids of `objects`, records them, and passes the objects to the inspector.
     pub(super) fn digest(
         &mut self,
-        surroundings: &Surroundings<'_>,
-        objects: &[Object<'_>],
+        surroundings: &StageContext<'_>,
+        objects: &[UndigestedObject<'_>],
     ) -> Result<(), Error> {
         self.headers.clear();
         self.headers.extend(
@@ -81,10 +81,10 @@ impl Digests {
                 .iter()
                 .map(|object| header(object.kind, object.content.len() as u64)),
         );
-        let messages: Vec<Message<'_>> = objects
+        let messages: Vec<DigestMessage<'_>> = objects
             .iter()
             .zip(&self.headers)
-            .map(|(object, (header, len))| Message {
+            .map(|(object, (header, len))| DigestMessage {
                 header: &header[..*len],
                 body: object.content,
             })

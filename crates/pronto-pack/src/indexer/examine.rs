@@ -1,28 +1,28 @@
 //! Examines all objects of a received pack without storing the pack.
 
-use super::spool::Store;
-use super::tables::Base;
-use super::{Context, Options, Outcome, outcome, run, stopped};
+use super::spool::SpoolStorage;
+use super::tables::EntryBase;
+use super::{IndexContext, Options, Outcome, outcome, run, stopped};
 use crate::error::Error;
-use crate::pack::{EntryReader, Pack, PackOffset};
-use crate::temporary::Temporary;
+use crate::pack::{EntryReader, PackOffset, PackReader};
+use crate::temporary::TemporaryFile;
 use pronto_hash::{ObjectId, oid};
 use pronto_io::sync::SyncMethod;
-use pronto_io::view::Access;
+use pronto_io::view::ViewAccess;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
 /// A pack whose objects have all been examined. Dropping the value removes the temporary file.
-pub struct Examined {
+pub struct ExaminedPack {
     outcome: Outcome,
-    pack: Arc<Pack>,
+    pack: Arc<PackReader>,
     /// The ids and offsets of the entries that are not deltas, sorted by id.
     whole: Vec<(ObjectId, PackOffset)>,
-    _temporary: Temporary,
+    _temporary: TemporaryFile,
 }
 
-impl Examined {
+impl ExaminedPack {
     /// Returns the outcome. No file has its final name.
     pub fn outcome(&self) -> &Outcome {
         &self.outcome
@@ -51,14 +51,14 @@ impl Examined {
 }
 
 /// Checks that a pack from `input` is well formed, and stores nothing. Deltas are not resolved;
-/// [`Context::inspect`] receives all other objects.
+/// [`IndexContext::inspect`] receives all other objects.
 ///
 /// # Errors
 /// Fails as [`index_stream`](super::index_stream) does, except for errors about deltas.
 pub fn scan_stream(
     input: &mut dyn Read,
     options: &Options,
-    context: &Context<'_>,
+    context: &IndexContext<'_>,
 ) -> Result<Outcome, Error> {
     let mut options = options.clone();
     // Without a cache, no base is available, so no delta is resolved on arrival.
@@ -68,7 +68,7 @@ pub fn scan_stream(
 }
 
 /// Does the same as [`index_stream`](super::index_stream), only for the calls of
-/// [`Context::inspect`]: the pack is written to a temporary file in `directory` without flushing,
+/// [`IndexContext::inspect`]: the pack is written to a temporary file in `directory` without flushing,
 /// and gets no index.
 ///
 /// # Errors
@@ -77,27 +77,31 @@ pub fn examine_stream(
     input: &mut dyn Read,
     directory: &Path,
     options: &Options,
-    context: &Context<'_>,
-) -> Result<Examined, Error> {
+    context: &IndexContext<'_>,
+) -> Result<ExaminedPack, Error> {
     let mut options = options.clone();
     options.sync = SyncMethod::No;
     options.sync_indexes = SyncMethod::No;
-    let store = Store::New(Temporary::create(directory, "pack")?);
+    let store = SpoolStorage::New(TemporaryFile::create(directory, "pack")?);
     let (done, store) = run(&options, context).index(input, store)?;
-    let Store::New(temporary) = store else {
+    let SpoolStorage::New(temporary) = store else {
         return Err(stopped());
     };
     let id_len = options.kind.len_in_bytes();
     let whole = done.order.iter().map(|place| *place as usize);
     let whole = whole
-        .filter(|place| done.tables.bases[*place] == Base::NONE)
+        .filter(|place| done.tables.bases[*place] == EntryBase::NONE)
         .map(|place| {
             let id = ObjectId::from_bytes_or_panic(&done.ids[place * id_len..][..id_len]);
             (id, PackOffset(done.tables.offsets[place]))
         })
         .collect();
-    Ok(Examined {
-        pack: Arc::new(Pack::open(&temporary.path, options.kind, Access::Auto)?),
+    Ok(ExaminedPack {
+        pack: Arc::new(PackReader::open(
+            &temporary.path,
+            options.kind,
+            ViewAccess::Auto,
+        )?),
         outcome: outcome(done),
         whole,
         _temporary: temporary,

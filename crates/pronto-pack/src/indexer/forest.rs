@@ -1,11 +1,11 @@
 //! The unresolved deltas after the pack has arrived, as trees whose parents are the bases. The
 //! trees are arrays indexed by entry number; nothing is allocated for each delta.
 
-use super::arrive::Pending;
-use super::digesting::Ids;
-use super::kept::Kept;
+use super::arrive::PendingDelta;
+use super::digesting::NumberedIds;
+use super::kept::DeltaPosition;
 use super::receive::ByBaseId;
-use super::tables::{Base, Tables};
+use super::tables::{EntryBase, EntryTables};
 use pronto_hash::ObjectId;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -15,21 +15,21 @@ const UNCLAIMED: u32 = u32::MAX;
 
 /// A delta in the forest.
 #[derive(Clone, Copy)]
-pub(super) struct Node {
+pub(super) struct DeltaNode {
     pub(super) index: u32,
-    pub(super) kept: Kept,
+    pub(super) kept: DeltaPosition,
     /// Whether the object already has an id; it is resolved again only as a base of other deltas.
     pub(super) known: bool,
 }
 
 /// The deltas that name the same base by its id.
-pub(super) struct Group {
+pub(super) struct RefDeltaGroup {
     pub(super) id: ObjectId,
     pub(super) nodes: Range<u32>,
     base: AtomicU32,
 }
 
-impl Group {
+impl RefDeltaGroup {
     /// Sets `index` as the base of the group. Returns `false` if the group already has a base.
     pub(super) fn claim(&self, index: u32) -> bool {
         self.base
@@ -47,13 +47,13 @@ impl Group {
 /// All trees of deltas. The children of a base are consecutive, and the child with the most
 /// descendants is last, so that a walk can release the base when it enters that child.
 pub(super) struct Forest {
-    pub(super) nodes: Vec<Node>,
+    pub(super) nodes: Vec<DeltaNode>,
     /// The start of the children of each entry. They end at the start of the next entry.
     first: Vec<u32>,
     /// The bases that are not deltas, ordered with large trees first.
     pub(super) roots: Vec<u32>,
     /// The groups, in the order of their first deltas.
-    pub(super) groups: Vec<Group>,
+    pub(super) groups: Vec<RefDeltaGroup>,
     group_of: HashMap<ObjectId, u32>,
     /// The number of deltas whose objects have no id yet.
     pub(super) waiting: usize,
@@ -64,7 +64,7 @@ pub(super) struct Forest {
 const LARGE_TREE: u32 = 256;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum BaseState {
     Apart,
     Waits,
     Known,
@@ -74,10 +74,10 @@ impl Forest {
     /// Builds the trees of the `pending` deltas. For a delta that names its base by one of `ids`,
     /// the entry number of the base is stored in `tables`.
     pub(super) fn plant(
-        tables: &mut Tables,
-        mut pending: Vec<Pending>,
+        tables: &mut EntryTables,
+        mut pending: Vec<PendingDelta>,
         by_id: Vec<ByBaseId>,
-        ids: &[&Ids],
+        ids: &[&NumberedIds],
     ) -> Forest {
         pending.sort_unstable_by_key(|pending| pending.index);
         let waiting = pending.len();
@@ -86,9 +86,9 @@ impl Forest {
         let weights = weights(tables, &states);
         let mut first = starts(tables, &states);
         let mut nodes = vec![
-            Node {
+            DeltaNode {
                 index: 0,
-                kept: Kept::NOT,
+                kept: DeltaPosition::NOT,
                 known: true,
             };
             first.last().map_or(0, |end| *end as usize)
@@ -129,7 +129,7 @@ impl Forest {
     }
 
     /// Returns the group of deltas whose base is the object with this id.
-    pub(super) fn group(&self, id: &ObjectId) -> Option<&Group> {
+    pub(super) fn group(&self, id: &ObjectId) -> Option<&RefDeltaGroup> {
         if self.groups.is_empty() {
             return None;
         }
@@ -150,11 +150,12 @@ impl Forest {
         }
     }
 
-    fn find_roots(&mut self, tables: &Tables, weights: &[u32]) {
+    fn find_roots(&mut self, tables: &EntryTables, weights: &[u32]) {
         let count = tables.len() as u32;
         self.roots = (0..count)
             .filter(|index| {
-                tables.bases[*index as usize] == Base::NONE && !self.children(*index).is_empty()
+                tables.bases[*index as usize] == EntryBase::NONE
+                    && !self.children(*index).is_empty()
             })
             .collect();
         self.roots.sort_by_key(|index| {
@@ -164,21 +165,21 @@ impl Forest {
         });
     }
 
-    fn add_groups(&mut self, mut by_id: Vec<ByBaseId>, pending: &[Pending]) {
+    fn add_groups(&mut self, mut by_id: Vec<ByBaseId>, pending: &[PendingDelta]) {
         by_id.sort_by(|a, b| (&a.base, a.index).cmp(&(&b.base, b.index)));
         for members in by_id.chunk_by(|a, b| a.base == b.base) {
             let start = self.nodes.len() as u32;
             self.nodes.extend(members.iter().map(|member| {
                 let kept = pending
                     .binary_search_by_key(&member.index, |pending| pending.index)
-                    .map_or(Kept::NOT, |at| pending[at].kept);
-                Node {
+                    .map_or(DeltaPosition::NOT, |at| pending[at].kept);
+                DeltaNode {
                     index: member.index,
                     kept,
                     known: false,
                 }
             }));
-            self.groups.push(Group {
+            self.groups.push(RefDeltaGroup {
                 id: members[0].base,
                 nodes: start..self.nodes.len() as u32,
                 base: AtomicU32::new(UNCLAIMED),
@@ -194,7 +195,7 @@ impl Forest {
 
 /// Stores the entry number of the base of each delta whose base is one of `ids`. Returns the other
 /// deltas.
-fn attach(tables: &mut Tables, by_id: Vec<ByBaseId>, ids: &[&Ids]) -> Vec<ByBaseId> {
+fn attach(tables: &mut EntryTables, by_id: Vec<ByBaseId>, ids: &[&NumberedIds]) -> Vec<ByBaseId> {
     if by_id.is_empty() {
         return by_id;
     }
@@ -211,7 +212,7 @@ fn attach(tables: &mut Tables, by_id: Vec<ByBaseId>, ids: &[&Ids]) -> Vec<ByBase
         .partition::<Vec<_>, _>(|delta| wanted.get(&delta.base).is_some_and(Option::is_some));
     for delta in known {
         if let Some(Some(base)) = wanted.get(&delta.base) {
-            tables.bases[delta.index as usize] = Base::entry(*base);
+            tables.bases[delta.index as usize] = EntryBase::entry(*base);
         }
     }
     unknown
@@ -219,14 +220,14 @@ fn attach(tables: &mut Tables, by_id: Vec<ByBaseId>, ids: &[&Ids]) -> Vec<ByBase
 
 /// Returns the nodes of the forest: the unresolved deltas, and resolved deltas between them and
 /// their bases.
-fn members(tables: &Tables, pending: &[Pending]) -> (Vec<State>, Vec<Node>) {
-    let mut states = vec![State::Apart; tables.len()];
+fn members(tables: &EntryTables, pending: &[PendingDelta]) -> (Vec<BaseState>, Vec<DeltaNode>) {
+    let mut states = vec![BaseState::Apart; tables.len()];
     for pending in pending {
-        states[pending.index as usize] = State::Waits;
+        states[pending.index as usize] = BaseState::Waits;
     }
-    let mut nodes: Vec<Node> = pending
+    let mut nodes: Vec<DeltaNode> = pending
         .iter()
-        .map(|pending| Node {
+        .map(|pending| DeltaNode {
             index: pending.index,
             kept: pending.kept,
             known: false,
@@ -236,13 +237,13 @@ fn members(tables: &Tables, pending: &[Pending]) -> (Vec<State>, Vec<Node>) {
         let mut base = tables.bases[pending.index as usize].index();
         while let Some(index) = base {
             let next = tables.bases[index as usize];
-            if next == Base::NONE || states[index as usize] != State::Apart {
+            if next == EntryBase::NONE || states[index as usize] != BaseState::Apart {
                 break;
             }
-            states[index as usize] = State::Known;
-            nodes.push(Node {
+            states[index as usize] = BaseState::Known;
+            nodes.push(DeltaNode {
                 index,
-                kept: Kept::NOT,
+                kept: DeltaPosition::NOT,
                 known: true,
             });
             base = next.index();
@@ -253,10 +254,10 @@ fn members(tables: &Tables, pending: &[Pending]) -> (Vec<State>, Vec<Node>) {
 
 /// Returns the number of entries in the tree below each entry, including the entry. The result is
 /// exact if bases precede their deltas.
-fn weights(tables: &Tables, states: &[State]) -> Vec<u32> {
+fn weights(tables: &EntryTables, states: &[BaseState]) -> Vec<u32> {
     let mut weights = vec![0u32; states.len()];
     for index in (0..states.len()).rev() {
-        if states[index] != State::Apart {
+        if states[index] != BaseState::Apart {
             weights[index] += 1;
             if let Some(base) = tables.bases[index].index() {
                 weights[base as usize] = weights[base as usize].saturating_add(weights[index]);
@@ -268,10 +269,10 @@ fn weights(tables: &Tables, states: &[State]) -> Vec<u32> {
 
 /// Returns the start of the children of each entry if they are ordered by base, and the end of the
 /// last children.
-fn starts(tables: &Tables, states: &[State]) -> Vec<u32> {
+fn starts(tables: &EntryTables, states: &[BaseState]) -> Vec<u32> {
     let mut first = vec![0u32; states.len() + 1];
     for (base, state) in tables.bases.iter().zip(states) {
-        if let (Some(base), true) = (base.index(), *state != State::Apart) {
+        if let (Some(base), true) = (base.index(), *state != BaseState::Apart) {
             first[base as usize] += 1;
         }
     }

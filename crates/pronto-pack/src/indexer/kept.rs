@@ -13,16 +13,16 @@ const LARGEST_BYTES: usize = 256 << 10;
 
 /// The position of a kept delta in the arenas.
 #[derive(Clone, Copy)]
-pub(super) struct Kept {
+pub(super) struct DeltaPosition {
     arena: u16,
     chunk: u16,
     start: u32,
     len: u32,
 }
 
-impl Kept {
+impl DeltaPosition {
     /// The value for a delta that is not kept.
-    pub(super) const NOT: Kept = Kept {
+    pub(super) const NOT: DeltaPosition = DeltaPosition {
         arena: u16::MAX,
         chunk: 0,
         start: 0,
@@ -31,15 +31,15 @@ impl Kept {
 }
 
 /// The memory budget of all arenas together.
-pub(super) struct Budget {
+pub(super) struct ArenaBudget {
     left: AtomicUsize,
     /// The part that is reserved for small deltas.
     reserve: usize,
 }
 
-impl Budget {
+impl ArenaBudget {
     pub(super) fn new(bytes: usize) -> Self {
-        Budget {
+        ArenaBudget {
             left: AtomicUsize::new(bytes),
             reserve: bytes / 4 * 3,
         }
@@ -57,23 +57,23 @@ impl Budget {
 }
 
 /// The kept deltas of one worker.
-pub(super) struct Arena {
+pub(super) struct DeltaArena {
     number: u16,
     chunks: Vec<Vec<u8>>,
 }
 
-impl Arena {
+impl DeltaArena {
     pub(super) fn new(number: u16) -> Self {
-        Arena {
+        DeltaArena {
             number,
             chunks: Vec::new(),
         }
     }
 
     /// Copies `delta` into the arena, if the budget permits.
-    pub(super) fn keep(&mut self, delta: &[u8], budget: &Budget) -> Kept {
+    pub(super) fn keep(&mut self, delta: &[u8], budget: &ArenaBudget) -> DeltaPosition {
         if !budget.admits(delta.len()) {
-            return Kept::NOT;
+            return DeltaPosition::NOT;
         }
         let fits = self
             .chunks
@@ -81,7 +81,7 @@ impl Arena {
             .is_some_and(|chunk| chunk.len() + delta.len() <= CHUNK_BYTES);
         if !fits {
             if self.chunks.len() == usize::from(u16::MAX) || !budget.take(CHUNK_BYTES) {
-                return Kept::NOT;
+                return DeltaPosition::NOT;
             }
             self.chunks.push(Vec::with_capacity(CHUNK_BYTES));
         }
@@ -89,7 +89,7 @@ impl Arena {
         let chunk = &mut self.chunks[number];
         let start = chunk.len();
         chunk.extend_from_slice(delta);
-        Kept {
+        DeltaPosition {
             arena: self.number,
             chunk: number as u16,
             start: start as u32,
@@ -100,7 +100,7 @@ impl Arena {
 
 /// Returns the kept delta; `None` if the delta was not kept. `arenas` are in the order of their
 /// numbers.
-pub(super) fn get(arenas: &[Arena], kept: Kept) -> Option<&[u8]> {
+pub(super) fn get(arenas: &[DeltaArena], kept: DeltaPosition) -> Option<&[u8]> {
     let arena = arenas.get(usize::from(kept.arena))?;
     let chunk = arena.chunks.get(usize::from(kept.chunk))?;
     chunk.get(kept.start as usize..)?.get(..kept.len as usize)

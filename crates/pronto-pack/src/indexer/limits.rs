@@ -1,7 +1,7 @@
 //! Limits for objects in memory, and the directory in which larger objects are built.
 
 use super::InFiles;
-use super::buffers::{Content, Pool};
+use super::buffers::{BufferPool, ObjectBuffer};
 use crate::delta;
 use crate::error::{Error, ErrorKind};
 use crate::inflate::{Inflater, check_claim};
@@ -12,14 +12,14 @@ use std::io::{self, Read as _};
 
 /// The size limits of objects.
 #[derive(Clone, Copy)]
-pub(super) struct Limits<'a> {
+pub(super) struct ObjectLimits<'a> {
     /// The largest object that is held in memory.
     pub(super) most_bytes: usize,
     /// The directory for larger blobs.
     pub(super) files: Option<&'a InFiles>,
 }
 
-impl Limits<'_> {
+impl ObjectLimits<'_> {
     /// Fails if an object is too large to be held in memory.
     pub(super) fn check(&self, size_bytes: u64) -> Result<(), Error> {
         if size_bytes <= self.most_bytes as u64 {
@@ -51,8 +51,8 @@ impl Limits<'_> {
         inflater: &mut Inflater,
         kind: ObjectKind,
         size_bytes: u64,
-        pool: &mut Pool,
-    ) -> Result<Content, Error> {
+        pool: &mut BufferPool,
+    ) -> Result<ObjectBuffer, Error> {
         check_claim(stream.len(), size_bytes)?;
         if let Some(files) = self.files(kind, size_bytes)? {
             let file = unnamed(&files.directory, |out| {
@@ -68,7 +68,7 @@ impl Limits<'_> {
                     _ => Err(changed()),
                 }
             })?;
-            return Ok(Content::mapped(mapped(file, &files.directory)?, kind));
+            return Ok(ObjectBuffer::mapped(mapped(file, &files.directory)?, kind));
         }
         let size = usize::try_from(size_bytes).map_err(|_| changed())?;
         let mut content = pool.take(size, kind);
@@ -84,10 +84,10 @@ impl Limits<'_> {
     /// written.
     pub(super) fn make(
         &self,
-        base: &Content,
+        base: &ObjectBuffer,
         instructions: &[u8],
-        pool: &mut Pool,
-    ) -> Result<Content, Error> {
+        pool: &mut BufferPool,
+    ) -> Result<ObjectBuffer, Error> {
         self.apply(base, instructions, pool).map_err(|error| {
             let kind = match *error.kind() {
                 ErrorKind::BaseSize | ErrorKind::DeltaOpcode => ErrorKind::Corrupt,
@@ -99,16 +99,19 @@ impl Limits<'_> {
 
     fn apply(
         &self,
-        base: &Content,
+        base: &ObjectBuffer,
         instructions: &[u8],
-        pool: &mut Pool,
-    ) -> Result<Content, Error> {
+        pool: &mut BufferPool,
+    ) -> Result<ObjectBuffer, Error> {
         let sizes = delta::sizes(instructions)?;
         if let Some(files) = self.files(base.kind, sizes.result_bytes)? {
             let file = unnamed(&files.directory, |out| {
                 delta::apply_to(base.as_slice(), instructions, out)
             })?;
-            return Ok(Content::mapped(mapped(file, &files.directory)?, base.kind));
+            return Ok(ObjectBuffer::mapped(
+                mapped(file, &files.directory)?,
+                base.kind,
+            ));
         }
         self.check(sizes.result_bytes)?;
         let len = delta::checked_result_len(base.as_slice().len(), instructions, &sizes)?;

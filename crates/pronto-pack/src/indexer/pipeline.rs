@@ -1,26 +1,26 @@
 //! The phases of the indexer, and the threads of the first phase.
 
-use super::arrive::{Arrivals, Arrived};
-use super::batch::Pool;
+use super::arrive::{ArrivalState, Arrivals};
+use super::batch::BatchPool;
 use super::contents::Complete;
 use super::crew::{Alone, Crew};
-use super::digesting::Ids;
+use super::digesting::NumberedIds;
 use super::forest::Forest;
-use super::indexed::Indexed;
-use super::kept::{Arena, Budget};
-use super::limits::Limits;
-use super::receive::{Deliver, Received, Receiver};
-use super::resolve::Work;
-use super::scout::{Ahead, Scout};
-use super::spool::{Local, QUEUE_LEN, Remote, Sink, Spool, Store};
-use super::tables::{Base, Tables};
-use super::window::Window;
-use super::{Context, Options, Outcome, Surroundings, collide, outcome, thin};
+use super::indexed::IndexedPack;
+use super::kept::{ArenaBudget, DeltaArena};
+use super::limits::ObjectLimits;
+use super::receive::{Deliver, PackReceiver, ReceivedEntries};
+use super::resolve::DeltaResolution;
+use super::scout::{OpenSegments, Scout};
+use super::spool::{IndexSpool, LocalSpool, QUEUE_LEN, RemoteSpool, SegmentSink, SpoolStorage};
+use super::tables::{EntryBase, EntryTables};
+use super::window::InputWindow;
+use super::{IndexContext, Options, Outcome, StageContext, collide, outcome, thin};
 use crate::error::{Error, ErrorKind};
 use crate::install;
 use pronto_hash::ObjectId;
 use pronto_io::progress::Meter;
-use pronto_io::view::View;
+use pronto_io::view::FileView;
 use pronto_io::{data, region};
 use std::io::Read;
 use std::sync::mpsc;
@@ -29,23 +29,23 @@ use std::sync::mpsc;
 const MOST_ARRIVAL_WORKERS: usize = 16;
 
 /// The arguments of one call of the indexer.
-pub(super) struct Run<'a> {
+pub(super) struct IndexRun<'a> {
     pub(super) options: &'a Options,
-    pub(super) context: &'a Context<'a>,
+    pub(super) context: &'a IndexContext<'a>,
     pub(super) threads: usize,
 }
 
 /// The results of the first phase, for each thread.
-struct ReceivedPack {
-    received: Received,
-    workers: Vec<Arrived>,
-    spool: Spool,
+struct ReceivedWork {
+    received: ReceivedEntries,
+    workers: Vec<ArrivalState>,
+    spool: IndexSpool,
 }
 
 /// The results of indexing, before any file has its final name.
-pub(super) struct Done {
+pub(super) struct ReceivedPhase {
     pub(super) checksum: ObjectId,
-    pub(super) tables: Tables,
+    pub(super) tables: EntryTables,
     /// The concatenated ids, in the order of entries.
     pub(super) ids: Vec<u8>,
     /// The entry numbers, sorted by id.
@@ -55,15 +55,19 @@ pub(super) struct Done {
     pub(super) leftover: Vec<u8>,
 }
 
-impl Run<'_> {
+impl IndexRun<'_> {
     /// Indexes `input`. The bytes are written to `store`, or are there already.
-    pub(super) fn index(&self, input: &mut dyn Read, store: Store) -> Result<(Done, Store), Error> {
+    pub(super) fn index(
+        &self,
+        input: &mut dyn Read,
+        store: SpoolStorage,
+    ) -> Result<(ReceivedPhase, SpoolStorage), Error> {
         let before = self.surroundings(Meter::new("", None));
         let arrival = {
             let _region = region!("index-pack", "receive");
             self.receive(input, store, &before)?
         };
-        let ReceivedPack {
+        let ReceivedWork {
             mut received,
             workers,
             spool,
@@ -104,7 +108,7 @@ impl Run<'_> {
             let complete = Complete::new(&indexed, &order, self.limits(), self.options.kind)?;
             inspect.complete(&complete)?;
         }
-        let done = Done {
+        let done = ReceivedPhase {
             checksum: indexed.checksum,
             tables: indexed.tables,
             ids: indexed.ids,
@@ -118,11 +122,11 @@ impl Run<'_> {
 
     /// Checks the pack in `input` without storing it.
     pub(super) fn scan(&self, input: &mut dyn Read) -> Result<Outcome, Error> {
-        let nothing = Store::Given(View::from_bytes(Vec::new()));
+        let nothing = SpoolStorage::Given(FileView::from_bytes(Vec::new()));
         let surroundings = self.surroundings(Meter::new("", None));
         let mut arrival = self.receive(input, nothing, &surroundings)?;
         let (_, checksum) = arrival.spool.finish(&arrival.received.trailer)?;
-        Ok(outcome(Done {
+        Ok(outcome(ReceivedPhase {
             checksum,
             leftover: std::mem::take(&mut arrival.received.leftover),
             deltas: arrival.received.deltas,
@@ -133,8 +137,8 @@ impl Run<'_> {
         }))
     }
 
-    fn surroundings(&self, resolving: Meter) -> Surroundings<'_> {
-        Surroundings {
+    fn surroundings(&self, resolving: Meter) -> StageContext<'_> {
+        StageContext {
             kind: self.options.kind,
             inspect: self.context.inspect,
             progress: self.context.progress,
@@ -144,9 +148,9 @@ impl Run<'_> {
         }
     }
 
-    fn limits(&self) -> Limits<'_> {
+    fn limits(&self) -> ObjectLimits<'_> {
         let most = self.options.max_object_size_bytes.unwrap_or(u64::MAX);
-        Limits {
+        ObjectLimits {
             most_bytes: usize::try_from(most).unwrap_or(usize::MAX),
             files: self.options.in_files.as_ref(),
         }
@@ -168,26 +172,26 @@ impl Run<'_> {
     fn receive(
         &self,
         input: &mut dyn Read,
-        store: Store,
-        surroundings: &Surroundings<'_>,
-    ) -> Result<ReceivedPack, Error> {
-        let spool = Spool::new(store, self.options.kind);
-        let budget = Budget::new(self.options.kept_deltas_bytes);
+        store: SpoolStorage,
+        surroundings: &StageContext<'_>,
+    ) -> Result<ReceivedWork, Error> {
+        let spool = IndexSpool::new(store, self.options.kind);
+        let budget = ArenaBudget::new(self.options.kept_deltas_bytes);
         let workers = (self.threads - 1).clamp(1, MOST_ARRIVAL_WORKERS);
         let cache_bytes = self.options.base_cache_bytes / workers;
         let worker = |number| Arrivals::new(surroundings, &budget, number, cache_bytes);
-        let pool = Pool::default();
+        let pool = BatchPool::default();
         if self.threads == 1 {
-            let mut spool = Local::new(spool);
+            let mut spool = LocalSpool::new(spool);
             let mut alone = Alone::new(worker(0), &pool);
             let received = self.take_in(input, surroundings, &mut spool, &mut alone, &pool)?;
-            return Ok(ReceivedPack {
+            return Ok(ReceivedWork {
                 received,
                 workers: vec![alone.finish()?],
                 spool: spool.into_spool(),
             });
         }
-        let ahead = Ahead::default();
+        let ahead = OpenSegments::default();
         let most_bytes =
             (self.options.big_file_threshold_bytes).min(self.limits().most_bytes as u64);
         let scout = || Scout::new(&ahead, &pool, self.options.kind, most_bytes);
@@ -197,7 +201,7 @@ impl Run<'_> {
             let writer = scope.spawn(move || spool.run(&segments, &empty_sender));
             let members = (0..workers).map(|number| (worker(number as u16), scout()));
             let (mut crew, handles) = Crew::start(scope, &pool, &ahead, scout(), members);
-            let mut remote = Remote { full, empty };
+            let mut remote = RemoteSpool { full, empty };
             let received = self.take_in(input, surroundings, &mut remote, &mut crew, &pool);
             drop((remote, crew));
             let workers = handles.into_iter().map(join).collect();
@@ -209,43 +213,43 @@ impl Run<'_> {
     fn take_in(
         &self,
         input: &mut dyn Read,
-        surroundings: &Surroundings<'_>,
-        sink: &mut dyn Sink,
+        surroundings: &StageContext<'_>,
+        sink: &mut dyn SegmentSink,
         deliver: &mut dyn Deliver,
-        pool: &Pool,
-    ) -> Result<Received, Error> {
-        let window = Window::new(input, sink, self.options.max_input_size_bytes);
+        pool: &BatchPool,
+    ) -> Result<ReceivedEntries, Error> {
+        let window = InputWindow::new(input, sink, self.options.max_input_size_bytes);
         let ready = self.context.ready.filter(|_| self.threads > 1);
-        Receiver::new(surroundings, self.options, window, deliver, pool, ready).run()
+        PackReceiver::new(surroundings, self.options, window, deliver, pool, ready).run()
     }
 
     /// Runs the second phase: resolves deltas until every entry has an id. Meanwhile, the pack is
     /// flushed to the disk.
     fn resolve(
         &self,
-        surroundings: &Surroundings<'_>,
-        received: Received,
-        workers: Vec<Arrived>,
-        store: Store,
+        surroundings: &StageContext<'_>,
+        received: ReceivedEntries,
+        workers: Vec<ArrivalState>,
+        store: SpoolStorage,
         checksum: ObjectId,
-    ) -> Result<Indexed, Error> {
+    ) -> Result<IndexedPack, Error> {
         let mut tables = received.tables;
-        let mut arenas: Vec<Arena> = Vec::new();
+        let mut arenas: Vec<DeltaArena> = Vec::new();
         let mut pending = Vec::new();
-        let mut found: Vec<Ids> = vec![received.ids];
+        let mut found: Vec<NumberedIds> = vec![received.ids];
         for worker in workers {
             arenas.push(worker.arena);
             found.push(worker.ids);
             pending.extend(worker.pending);
         }
-        let known: Vec<&Ids> = found.iter().collect();
+        let known: Vec<&NumberedIds> = found.iter().collect();
         let forest = Forest::plant(&mut tables, pending, received.by_id, &known);
         let (mut checksum, mut added) = (checksum, 0);
         if forest.waiting > 0 {
             let view = store.view()?;
-            let mut work = Work::new(surroundings, &tables, &forest, &arenas, &view);
+            let mut work = DeltaResolution::new(surroundings, &tables, &forest, &arenas, &view);
             let made = self.with_sync(&store, || work.run(self.threads))?;
-            let mut left = forest.waiting - made.iter().map(Ids::len).sum::<usize>();
+            let mut left = forest.waiting - made.iter().map(NumberedIds::len).sum::<usize>();
             found.extend(made);
             if left > 0 && self.options.fix_thin {
                 let fix = thin::Fix {
@@ -270,7 +274,7 @@ impl Run<'_> {
             store.sync(self.options.sync)?;
         }
         let ids = flatten(&found, tables.len(), self.options.kind.len_in_bytes());
-        Ok(Indexed {
+        Ok(IndexedPack {
             store,
             checksum,
             tables,
@@ -282,7 +286,7 @@ impl Run<'_> {
     /// Runs `work` while the pack is flushed to the disk.
     fn with_sync<T>(
         &self,
-        store: &Store,
+        store: &SpoolStorage,
         work: impl FnOnce() -> Result<T, Error>,
     ) -> Result<T, Error> {
         if self.options.sync.is_no() {
@@ -296,7 +300,7 @@ impl Run<'_> {
         })
     }
 
-    fn look_for_trouble(&self, indexed: &Indexed, order: &[u32]) -> Result<(), Error> {
+    fn look_for_trouble(&self, indexed: &IndexedPack, order: &[u32]) -> Result<(), Error> {
         let id_len = self.options.kind.len_in_bytes();
         let id = |place: u32| &indexed.ids[place as usize * id_len..][..id_len];
         if self.options.forbid_duplicates
@@ -319,21 +323,21 @@ impl Run<'_> {
 }
 
 /// Records in `tables` the bases that were named by id and are known now.
-fn adopt(tables: &mut Tables, forest: &Forest) {
+fn adopt(tables: &mut EntryTables, forest: &Forest) {
     for group in &forest.groups {
         if let Some(base) = group.base() {
             for node in group.nodes.clone() {
                 let index = forest.nodes[node as usize].index;
-                tables.bases[index as usize] = Base::entry(base);
+                tables.bases[index as usize] = EntryBase::entry(base);
             }
         }
     }
 }
 
 /// Concatenates the ids in the order of entries.
-fn flatten(found: &[Ids], count: usize, id_len: usize) -> Vec<u8> {
+fn flatten(found: &[NumberedIds], count: usize, id_len: usize) -> Vec<u8> {
     let mut flat = vec![0; count * id_len];
-    for (index, id) in found.iter().flat_map(Ids::iter) {
+    for (index, id) in found.iter().flat_map(NumberedIds::iter) {
         flat[index as usize * id_len..][..id_len].copy_from_slice(id);
     }
     flat
@@ -355,12 +359,12 @@ fn unresolved(count: usize) -> Error {
 }
 
 fn finish_arrival(
-    received: Result<Received, Error>,
-    workers: Vec<Result<Arrived, Error>>,
-    spool: Result<Spool, Error>,
-) -> Result<ReceivedPack, Error> {
+    received: Result<ReceivedEntries, Error>,
+    workers: Vec<Result<ArrivalState, Error>>,
+    spool: Result<IndexSpool, Error>,
+) -> Result<ReceivedWork, Error> {
     match (received, super::first_real_error(workers), spool) {
-        (Ok(received), Ok(workers), Ok(spool)) => Ok(ReceivedPack {
+        (Ok(received), Ok(workers), Ok(spool)) => Ok(ReceivedWork {
             received,
             workers,
             spool,
@@ -368,7 +372,7 @@ fn finish_arrival(
         (received, workers, spool) => {
             let errors = [received.err(), workers.err(), spool.err()];
             let errors = errors.into_iter().flatten().map(Err).collect();
-            super::first_real_error::<ReceivedPack>(errors)
+            super::first_real_error::<ReceivedWork>(errors)
                 .and_then(|mut none| none.pop().ok_or_else(super::stopped))
         }
     }

@@ -1,14 +1,14 @@
 //! Reads entries of the pack that has just been written.
 
-use super::buffers::{Content, Pool};
-use super::limits::Limits;
-use super::tables::Tables;
+use super::buffers::{BufferPool, ObjectBuffer};
+use super::limits::ObjectLimits;
+use super::tables::EntryTables;
 use crate::entry::Entry;
 use crate::error::{Error, ErrorKind};
 use crate::inflate::Inflater;
 use gix_object::Kind as ObjectKind;
 use pronto_hash::Kind;
-use pronto_io::view::View;
+use pronto_io::view::FileView;
 
 /// The number of bytes that are read at once from a pack that is not mapped. The base of a delta
 /// usually precedes it closely.
@@ -17,21 +17,26 @@ const WINDOW_LEN: u64 = 32 << 10;
 /// Reads entries for one thread.
 pub(super) struct Reader<'a> {
     kind: Kind,
-    tables: &'a Tables,
-    limits: Limits<'a>,
+    tables: &'a EntryTables,
+    limits: ObjectLimits<'a>,
     inflater: Inflater,
-    raw: Raw<'a>,
+    raw: RawPack<'a>,
     delta: Vec<u8>,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(kind: Kind, view: &'a View, tables: &'a Tables, limits: Limits<'a>) -> Self {
+    pub(super) fn new(
+        kind: Kind,
+        view: &'a FileView,
+        tables: &'a EntryTables,
+        limits: ObjectLimits<'a>,
+    ) -> Self {
         Reader {
             kind,
             tables,
             limits,
             inflater: Inflater::new(),
-            raw: Raw {
+            raw: RawPack {
                 view,
                 start: 0,
                 window: Vec::new(),
@@ -41,7 +46,11 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns the content of an entry that is not a delta.
-    pub(super) fn whole(&mut self, index: u32, pool: &mut Pool) -> Result<Content, Error> {
+    pub(super) fn whole(
+        &mut self,
+        index: u32,
+        pool: &mut BufferPool,
+    ) -> Result<ObjectBuffer, Error> {
         let (offset, len) = self.tables.extent(index);
         let bytes = self.raw.read(offset, len)?;
         let entry = Entry::parse(bytes, self.kind).map_err(|error| error.at_offset(offset))?;
@@ -68,7 +77,11 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns the content of any entry whose bases are known, by resolving its chain of deltas.
-    pub(super) fn content(&mut self, index: u32, pool: &mut Pool) -> Result<Content, Error> {
+    pub(super) fn content(
+        &mut self,
+        index: u32,
+        pool: &mut BufferPool,
+    ) -> Result<ObjectBuffer, Error> {
         let mut chain = Vec::new();
         let mut root = index;
         while let Some(base) = self.tables.bases[root as usize].index() {
@@ -86,14 +99,14 @@ impl<'a> Reader<'a> {
 }
 
 /// The bytes of the pack: mapped, or in a window with the bytes that were read last.
-struct Raw<'a> {
-    view: &'a View,
+struct RawPack<'a> {
+    view: &'a FileView,
     /// The offset of the window in the pack.
     start: u64,
     window: Vec<u8>,
 }
 
-impl Raw<'_> {
+impl RawPack<'_> {
     fn read(&mut self, offset: u64, len: usize) -> Result<&[u8], Error> {
         if let Some(within) = self.within(offset, len) {
             return Ok(&self.window[within..][..len]);

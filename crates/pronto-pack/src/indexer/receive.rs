@@ -1,14 +1,14 @@
 //! The receiver thread: finds the ends of entries by inflating them, and distributes the entries to
 //! workers.
 
-use super::batch::{BATCH_BYTES, Batch, Filling, Item, Pool};
-use super::digesting::{self, Ids};
-use super::scouted::{Found, Scouted};
-use super::segment::{Lookahead, Segment};
-use super::tables::{Base, Tables};
-use super::window::Window;
-use super::{Options, Surroundings};
-use crate::entry::Header;
+use super::batch::{BATCH_BYTES, BatchPool, Filling, InflatedBatch, InflatedEntry};
+use super::digesting::{self, NumberedIds};
+use super::scouted::{Scouted, ScoutedEntry};
+use super::segment::{Lookahead, StreamSegment};
+use super::tables::{EntryBase, EntryTables};
+use super::window::InputWindow;
+use super::{Options, StageContext};
+use crate::entry::EntryHeader;
 use crate::error::{Error, ErrorKind};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{Digester, ObjectId};
@@ -21,26 +21,26 @@ pub(super) trait Deliver {
     fn workers(&self) -> usize;
 
     /// Sends `batch` to a worker.
-    fn deliver(&mut self, worker: usize, batch: Batch) -> Result<(), Error>;
+    fn deliver(&mut self, worker: usize, batch: InflatedBatch) -> Result<(), Error>;
 
     /// Returns the number of segments to read ahead, if the input is available; 1 disables reading
     /// ahead.
     fn segments(&self) -> usize;
 
     /// Offers a segment to idle threads for looking ahead.
-    fn offer(&mut self, segment: &Arc<Segment>);
+    fn offer(&mut self, segment: &Arc<StreamSegment>);
 
     /// Looks ahead in an offered segment. Returns `false` if there is none left.
     fn look_ahead(&mut self) -> bool;
 }
 
 /// The data that are known when the last byte has arrived.
-pub(super) struct Received {
-    pub(super) tables: Tables,
+pub(super) struct ReceivedEntries {
+    pub(super) tables: EntryTables,
     /// The deltas that name their base by its id.
     pub(super) by_id: Vec<ByBaseId>,
     /// The ids of the large blobs, which were hashed on arrival.
-    pub(super) ids: Ids,
+    pub(super) ids: NumberedIds,
     pub(super) trailer: Vec<u8>,
     /// Bytes after the pack that had already been read.
     pub(super) leftover: Vec<u8>,
@@ -54,12 +54,12 @@ pub(super) struct ByBaseId {
 }
 
 /// The receiver of a pack.
-pub(super) struct Receiver<'a, 'w> {
-    surroundings: &'a Surroundings<'a>,
+pub(super) struct PackReceiver<'a, 'w> {
+    surroundings: &'a StageContext<'a>,
     options: &'a Options,
-    window: Window<'w>,
+    window: InputWindow<'w>,
     deliver: &'a mut dyn Deliver,
-    pool: &'a Pool,
+    pool: &'a BatchPool,
     /// A callback that returns whether the next byte of the input is available.
     ready: Option<&'a (dyn Fn() -> bool + Sync)>,
     /// The batch under construction for each worker.
@@ -70,24 +70,24 @@ pub(super) struct Receiver<'a, 'w> {
     scouted_number: u64,
     /// The worker that currently gets the entries that are not deltas.
     turn: u8,
-    tables: Tables,
+    tables: EntryTables,
     by_id: Vec<ByBaseId>,
-    ids: Ids,
+    ids: NumberedIds,
     deltas: u64,
     meter: Option<Meter>,
 }
 
-impl<'a, 'w> Receiver<'a, 'w> {
+impl<'a, 'w> PackReceiver<'a, 'w> {
     pub(super) fn new(
-        surroundings: &'a Surroundings<'a>,
+        surroundings: &'a StageContext<'a>,
         options: &'a Options,
-        window: Window<'w>,
+        window: InputWindow<'w>,
         deliver: &'a mut dyn Deliver,
-        pool: &'a Pool,
+        pool: &'a BatchPool,
         ready: Option<&'a (dyn Fn() -> bool + Sync)>,
     ) -> Self {
         let batches = (0..deliver.workers()).map(|_| Filling::default()).collect();
-        Receiver {
+        PackReceiver {
             surroundings,
             options,
             window,
@@ -98,16 +98,16 @@ impl<'a, 'w> Receiver<'a, 'w> {
             scouted: Scouted::default(),
             scouted_number: 0,
             turn: 0,
-            tables: Tables::default(),
+            tables: EntryTables::default(),
             by_id: Vec::new(),
-            ids: Ids::new(surroundings.kind),
+            ids: NumberedIds::new(surroundings.kind),
             deltas: 0,
             meter: None,
         }
     }
 
     /// Receives the whole pack including the trailer.
-    pub(super) fn run(mut self) -> Result<Received, Error> {
+    pub(super) fn run(mut self) -> Result<ReceivedEntries, Error> {
         let count = self.header()?;
         let meter = self
             .surroundings
@@ -139,7 +139,7 @@ impl<'a, 'w> Receiver<'a, 'w> {
             }
             meter.finish();
         }
-        Ok(Received {
+        Ok(ReceivedEntries {
             tables: self.tables,
             by_id: self.by_id,
             ids: self.ids,
@@ -164,7 +164,7 @@ impl<'a, 'w> Receiver<'a, 'w> {
             return Err(Error::new(kind, message).at_offset(4));
         }
         let count = u32::from_be_bytes(count.try_into().expect("four bytes are left"));
-        if count > Base::MOST_ENTRIES {
+        if count > EntryBase::MOST_ENTRIES {
             return Err(Error::new(ErrorKind::Limit, "pack has too many objects").at_offset(8));
         }
         Ok(count)
@@ -175,7 +175,7 @@ impl<'a, 'w> Receiver<'a, 'w> {
         let (base, kind, worker) = self.place(&entry.header, index, offset)?;
         self.tables.push(offset, base, kind, worker);
         let large_blob = kind == Some(ObjectKind::Blob)
-            && base == Base::NONE
+            && base == EntryBase::NONE
             && entry.size_bytes > self.options.big_file_threshold_bytes;
         if large_blob {
             self.large_blob(index, entry.size_bytes)?;
@@ -186,7 +186,7 @@ impl<'a, 'w> Receiver<'a, 'w> {
                 .ok_or_else(too_large)?;
             self.surroundings.limits.check(entry.size_bytes)?;
             let worker = usize::from(worker);
-            let item = |range| Item {
+            let item = |range| InflatedEntry {
                 index,
                 offset,
                 base,
@@ -196,7 +196,7 @@ impl<'a, 'w> Receiver<'a, 'w> {
             if size > BATCH_BYTES {
                 self.flush(worker)?;
                 let block = Arc::new(self.window.inflate_large(size)?);
-                let batch = Batch::new(block, vec![item(0..size)]);
+                let batch = InflatedBatch::new(block, vec![item(0..size)]);
                 self.deliver(worker, batch)?;
             } else {
                 if !self.batches[worker].has_room(size) {
@@ -214,25 +214,25 @@ impl<'a, 'w> Receiver<'a, 'w> {
     /// Returns the base of the entry, its type if known, and the worker that gets it.
     fn place(
         &mut self,
-        header: &Header,
+        header: &EntryHeader,
         index: u32,
         offset: u64,
-    ) -> Result<(Base, Option<ObjectKind>, u8), Error> {
+    ) -> Result<(EntryBase, Option<ObjectKind>, u8), Error> {
         match *header {
-            Header::Object(kind) => Ok((Base::NONE, Some(kind), self.turn)),
-            Header::OffsetDelta { distance } => {
+            EntryHeader::Object(kind) => Ok((EntryBase::NONE, Some(kind), self.turn)),
+            EntryHeader::OffsetDelta { distance } => {
                 self.deltas += 1;
                 let base = offset
                     .checked_sub(distance)
                     .and_then(|offset| self.tables.find(offset))
                     .ok_or_else(base_out_of_bounds)?;
                 let worker = self.tables.workers[base as usize];
-                Ok((Base::entry(base), self.tables.kind(base), worker))
+                Ok((EntryBase::entry(base), self.tables.kind(base), worker))
             }
-            Header::RefDelta { base } => {
+            EntryHeader::RefDelta { base } => {
                 self.deltas += 1;
                 self.by_id.push(ByBaseId { index, base });
-                Ok((Base::BY_ID, None, self.turn))
+                Ok((EntryBase::BY_ID, None, self.turn))
             }
         }
     }
@@ -286,7 +286,7 @@ impl<'a, 'w> Receiver<'a, 'w> {
 
     /// Returns the scouted entries from the current position on that are in one block, at most
     /// `most`.
-    fn known(&mut self, most: u32) -> Option<Vec<Found>> {
+    fn known(&mut self, most: u32) -> Option<Vec<ScoutedEntry>> {
         let (_, number, at) = self.window.here();
         if number != self.scouted_number {
             return None;
@@ -304,11 +304,11 @@ impl<'a, 'w> Receiver<'a, 'w> {
 
     /// Adopts the scouted entries of one block, which begin at the current position, as the entries
     /// from number `first` on.
-    fn adopt(&mut self, first: u32, entries: &[Found]) -> Result<(), Error> {
+    fn adopt(&mut self, first: u32, entries: &[ScoutedEntry]) -> Result<(), Error> {
         let Some(block) = entries.first().map(|found| found.block) else {
             return Ok(());
         };
-        let mut lists: Vec<Vec<Item>> = Vec::new();
+        let mut lists: Vec<Vec<InflatedEntry>> = Vec::new();
         for worker in 0..self.batches.len() {
             // Bases must be sent before their deltas.
             self.flush(worker)?;
@@ -320,7 +320,7 @@ impl<'a, 'w> Receiver<'a, 'w> {
             let (base, kind, worker) = place.map_err(|error| error.at_offset(offset))?;
             self.tables.push(offset, base, kind, worker);
             self.tables.crcs.push(found.crc);
-            lists[usize::from(worker)].push(Item {
+            lists[usize::from(worker)].push(InflatedEntry {
                 index,
                 offset,
                 base,
@@ -332,7 +332,7 @@ impl<'a, 'w> Receiver<'a, 'w> {
         let block = Arc::clone(&self.scouted.blocks[block]);
         for (worker, items) in lists.into_iter().enumerate() {
             if !items.is_empty() {
-                self.deliver(worker, Batch::new(Arc::clone(&block), items))?;
+                self.deliver(worker, InflatedBatch::new(Arc::clone(&block), items))?;
             }
         }
         Ok(())
@@ -346,7 +346,7 @@ impl<'a, 'w> Receiver<'a, 'w> {
         }
     }
 
-    fn deliver(&mut self, worker: usize, batch: Batch) -> Result<(), Error> {
+    fn deliver(&mut self, worker: usize, batch: InflatedBatch) -> Result<(), Error> {
         self.surroundings.check()?;
         if let Some(meter) = &self.meter {
             meter.add(batch.items.len() as u64);

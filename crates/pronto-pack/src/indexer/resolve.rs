@@ -1,15 +1,15 @@
 //! Resolves the remaining deltas, tree by tree, on all threads. A walk holds only the contents on
 //! its path that have unresolved children: at most one for each halving of the tree.
 
-use super::Surroundings;
-use super::buffers::{Content, Pool};
-use super::digesting::{Digests, Ids, Object};
-use super::forest::{Forest, Node};
-use super::kept::{self, Arena};
+use super::StageContext;
+use super::buffers::{BufferPool, ObjectBuffer};
+use super::digesting::{DigestWorker, NumberedIds, UndigestedObject};
+use super::forest::{DeltaNode, Forest};
+use super::kept::{self, DeltaArena};
 use super::reader::Reader;
-use super::tables::Tables;
+use super::tables::EntryTables;
 use crate::error::Error;
-use pronto_io::view::View;
+use pronto_io::view::FileView;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -24,44 +24,44 @@ const QUEUE_LIMIT_BYTES: usize = 12 << 20;
 const QUEUE_LIMIT_ITEMS: usize = 1024;
 
 /// A part of a tree: a content, and its children that are to be resolved.
-pub(super) struct Frame {
-    pub(super) content: Arc<Content>,
+pub(super) struct DeltaSubtree {
+    pub(super) content: Arc<ObjectBuffer>,
     pub(super) children: Range<u32>,
 }
 
 /// The state that the threads share.
-pub(super) struct Work<'a> {
-    pub(super) surroundings: &'a Surroundings<'a>,
-    pub(super) tables: &'a Tables,
+pub(super) struct DeltaResolution<'a> {
+    pub(super) surroundings: &'a StageContext<'a>,
+    pub(super) tables: &'a EntryTables,
     pub(super) forest: &'a Forest,
-    pub(super) arenas: &'a [Arena],
-    pub(super) view: &'a View,
+    pub(super) arenas: &'a [DeltaArena],
+    pub(super) view: &'a FileView,
     next_root: AtomicUsize,
     /// The number of idle threads, which is checked between any two deltas without a lock.
     hungry: AtomicUsize,
     failed: AtomicBool,
     threads: usize,
-    given: Mutex<Given>,
+    given: Mutex<DonatedWork>,
     wake: Condvar,
 }
 
 /// Work that busy threads have passed to idle ones.
 #[derive(Default)]
-struct Given {
-    frames: Vec<Frame>,
+struct DonatedWork {
+    frames: Vec<DeltaSubtree>,
     waiting: usize,
     over: bool,
 }
 
-impl<'a> Work<'a> {
+impl<'a> DeltaResolution<'a> {
     pub(super) fn new(
-        surroundings: &'a Surroundings<'a>,
-        tables: &'a Tables,
+        surroundings: &'a StageContext<'a>,
+        tables: &'a EntryTables,
         forest: &'a Forest,
-        arenas: &'a [Arena],
-        view: &'a View,
+        arenas: &'a [DeltaArena],
+        view: &'a FileView,
     ) -> Self {
-        Work {
+        DeltaResolution {
             surroundings,
             tables,
             forest,
@@ -78,7 +78,7 @@ impl<'a> Work<'a> {
 
     /// Resolves all trees of the forest with `threads` threads. Returns the ids that each thread
     /// has computed.
-    pub(super) fn run(&mut self, threads: usize) -> Result<Vec<Ids>, Error> {
+    pub(super) fn run(&mut self, threads: usize) -> Result<Vec<NumberedIds>, Error> {
         self.threads = threads.max(1);
         let work = &*self;
         if work.threads == 1 {
@@ -99,12 +99,12 @@ impl<'a> Work<'a> {
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Given> {
+    fn lock(&self) -> MutexGuard<'_, DonatedWork> {
         self.given.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits for work from another thread; `None` if no thread has any work left.
-    fn wait(&self) -> Option<Frame> {
+    fn wait(&self) -> Option<DeltaSubtree> {
         let mut given = self.lock();
         given.waiting += 1;
         loop {
@@ -129,14 +129,14 @@ impl<'a> Work<'a> {
         }
     }
 
-    fn give(&self, frame: Frame) {
+    fn give(&self, frame: DeltaSubtree) {
         let mut given = self.lock();
         given.frames.push(frame);
         self.count_hungry(&given);
         self.wake.notify_one();
     }
 
-    fn count_hungry(&self, given: &Given) {
+    fn count_hungry(&self, given: &DonatedWork) {
         let hungry = given.waiting.saturating_sub(given.frames.len());
         self.hungry.store(hungry, Relaxed);
     }
@@ -149,7 +149,7 @@ impl<'a> Work<'a> {
 }
 
 /// Ends the other threads if this thread panics, so that they do not wait for it.
-struct Alarm<'a>(&'a Work<'a>);
+struct Alarm<'a>(&'a DeltaResolution<'a>);
 
 impl Drop for Alarm<'_> {
     fn drop(&mut self) {
@@ -161,23 +161,23 @@ impl Drop for Alarm<'_> {
 
 /// One resolving thread.
 pub(super) struct Walker<'a> {
-    work: &'a Work<'a>,
-    pool: Pool,
+    work: &'a DeltaResolution<'a>,
+    pool: BufferPool,
     reader: Reader<'a>,
-    digests: Digests,
-    stack: Vec<Frame>,
-    queue: Vec<(u32, Arc<Content>)>,
+    digests: DigestWorker,
+    stack: Vec<DeltaSubtree>,
+    queue: Vec<(u32, Arc<ObjectBuffer>)>,
     queue_bytes: usize,
 }
 
 impl<'a> Walker<'a> {
-    pub(super) fn new(work: &'a Work<'a>) -> Self {
+    pub(super) fn new(work: &'a DeltaResolution<'a>) -> Self {
         let kind = work.surroundings.kind;
         Walker {
             work,
-            pool: Pool::default(),
+            pool: BufferPool::default(),
             reader: Reader::new(kind, work.view, work.tables, work.surroundings.limits),
-            digests: Digests::new(kind),
+            digests: DigestWorker::new(kind),
             stack: Vec::new(),
             queue: Vec::new(),
             queue_bytes: 0,
@@ -185,7 +185,7 @@ impl<'a> Walker<'a> {
     }
 
     /// Resolves trees until there are no more.
-    fn run(mut self) -> Result<Ids, Error> {
+    fn run(mut self) -> Result<NumberedIds, Error> {
         let _alarm = Alarm(self.work);
         let result = self.walk_all();
         if result.is_err() {
@@ -200,7 +200,7 @@ impl<'a> Walker<'a> {
             let number = self.work.next_root.fetch_add(1, Relaxed);
             if let Some(root) = self.work.forest.roots.get(number) {
                 let content = self.reader.whole(*root, &mut self.pool)?;
-                self.stack.push(Frame {
+                self.stack.push(DeltaSubtree {
                     content: Arc::new(content),
                     children: self.work.forest.children(*root),
                 });
@@ -217,7 +217,7 @@ impl<'a> Walker<'a> {
     }
 
     /// Resolves all deltas based on `frame`, for a caller with a single walker.
-    pub(super) fn walk(&mut self, frame: Frame) -> Result<(), Error> {
+    pub(super) fn walk(&mut self, frame: DeltaSubtree) -> Result<(), Error> {
         self.stack.push(frame);
         while !self.stack.is_empty() {
             self.walk_stack()?;
@@ -227,7 +227,7 @@ impl<'a> Walker<'a> {
     }
 
     /// Returns the ids computed so far.
-    pub(super) fn into_ids(self) -> Ids {
+    pub(super) fn into_ids(self) -> NumberedIds {
         self.digests.ids
     }
 
@@ -262,7 +262,7 @@ impl<'a> Walker<'a> {
     }
 
     /// Resolves the delta `node`.
-    fn child(&mut self, base: &Content, node: Node) -> Result<(), Error> {
+    fn child(&mut self, base: &ObjectBuffer, node: DeltaNode) -> Result<(), Error> {
         let offset = self.work.tables.offsets[node.index as usize];
         let delta = match kept::get(self.work.arenas, node.kept) {
             Some(delta) => delta,
@@ -275,7 +275,7 @@ impl<'a> Walker<'a> {
         let content = Arc::new(content);
         let children = self.work.forest.children(node.index);
         if !children.is_empty() {
-            self.stack.push(Frame {
+            self.stack.push(DeltaSubtree {
                 content: Arc::clone(&content),
                 children,
             });
@@ -300,10 +300,10 @@ impl<'a> Walker<'a> {
             return Err(super::stopped());
         }
         self.work.surroundings.check()?;
-        let objects: Vec<Object<'_>> = self
+        let objects: Vec<UndigestedObject<'_>> = self
             .queue
             .iter()
-            .map(|(index, content)| Object {
+            .map(|(index, content)| UndigestedObject {
                 index: *index,
                 kind: content.kind,
                 content: content.as_slice(),
@@ -314,7 +314,7 @@ impl<'a> Walker<'a> {
             if let Some(group) = self.work.forest.group(id)
                 && group.claim(*index)
             {
-                self.stack.push(Frame {
+                self.stack.push(DeltaSubtree {
                     content: Arc::clone(content),
                     children: group.nodes.clone(),
                 });
@@ -342,7 +342,7 @@ impl<'a> Walker<'a> {
             let children = frame.children.start..middle;
             frame.children.start = middle;
             let content = Arc::clone(&frame.content);
-            self.work.give(Frame { content, children });
+            self.work.give(DeltaSubtree { content, children });
         }
     }
 }

@@ -7,10 +7,10 @@
 //! actual starts of entries, reaches exactly the position of a scouted entry. All other results are
 //! discarded. A wrong guess costs time, but never gives a wrong result.
 
-use super::batch::{BATCH_BYTES, Block, Pool};
-use super::scouted::{Found, Scouted};
-use super::segment::Segment;
-use crate::entry::{Entry, Header};
+use super::batch::{BATCH_BYTES, BatchMemory, BatchPool};
+use super::scouted::{Scouted, ScoutedEntry};
+use super::segment::StreamSegment;
+use crate::entry::{Entry, EntryHeader};
 use pronto_hash::Kind;
 use sirocco::Format;
 use sirocco::inflate::Decoder;
@@ -25,13 +25,13 @@ const MOST_BLOCKS: usize = 16;
 
 /// The segments without a scout, nearest first; their number is the number of segments read ahead.
 #[derive(Default)]
-pub(super) struct Ahead {
-    open: Mutex<VecDeque<Arc<Segment>>>,
+pub(super) struct OpenSegments {
+    open: Mutex<VecDeque<Arc<StreamSegment>>>,
 }
 
-impl Ahead {
+impl OpenSegments {
     /// Adds a segment, and removes those that the receiver has reached.
-    pub(super) fn offer(&self, segment: Arc<Segment>) {
+    pub(super) fn offer(&self, segment: Arc<StreamSegment>) {
         let mut open = self.open();
         while open.front().is_some_and(|segment| !segment.is_open()) {
             open.pop_front();
@@ -40,19 +40,19 @@ impl Ahead {
     }
 
     /// Returns the next segment to scout.
-    fn next(&self) -> Option<Arc<Segment>> {
+    fn next(&self) -> Option<Arc<StreamSegment>> {
         self.open().pop_front()
     }
 
-    fn open(&self) -> MutexGuard<'_, VecDeque<Arc<Segment>>> {
+    fn open(&self) -> MutexGuard<'_, VecDeque<Arc<StreamSegment>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A scout.
 pub(super) struct Scout<'a> {
-    ahead: &'a Ahead,
-    pool: &'a Pool,
+    ahead: &'a OpenSegments,
+    pool: &'a BatchPool,
     kind: Kind,
     /// The size of the largest scouted entry; larger entries are left to the receiver.
     most_bytes: u64,
@@ -61,7 +61,12 @@ pub(super) struct Scout<'a> {
 
 impl<'a> Scout<'a> {
     /// Returns a scout for entries of at most `most_bytes` that fit into a batch.
-    pub(super) fn new(ahead: &'a Ahead, pool: &'a Pool, kind: Kind, most_bytes: u64) -> Self {
+    pub(super) fn new(
+        ahead: &'a OpenSegments,
+        pool: &'a BatchPool,
+        kind: Kind,
+        most_bytes: u64,
+    ) -> Self {
         Scout {
             ahead,
             pool,
@@ -152,14 +157,14 @@ fn may_be_entry(bytes: &[u8], id_len: usize) -> bool {
 
 /// The entries that have been found in a segment.
 struct Finds<'a> {
-    pool: &'a Pool,
+    pool: &'a BatchPool,
     scouted: Scouted,
-    block: Option<Block>,
+    block: Option<BatchMemory>,
     filled: usize,
 }
 
 impl<'a> Finds<'a> {
-    fn new(pool: &'a Pool) -> Self {
+    fn new(pool: &'a BatchPool) -> Self {
         Finds {
             pool,
             scouted: Scouted::default(),
@@ -181,10 +186,10 @@ impl<'a> Finds<'a> {
         Some(&mut block[self.filled..self.filled + size])
     }
 
-    fn push(&mut self, extent: Range<usize>, header: Header, crc: u32, size: usize) {
+    fn push(&mut self, extent: Range<usize>, header: EntryHeader, crc: u32, size: usize) {
         let range = self.filled..self.filled + size;
         self.filled += size;
-        self.scouted.entries.push_back(Found {
+        self.scouted.entries.push_back(ScoutedEntry {
             extent,
             header,
             crc,
@@ -213,9 +218,9 @@ mod tests {
 
     #[test]
     fn segments_that_were_passed_are_let_go() {
-        let ahead = Ahead::default();
+        let ahead = OpenSegments::default();
         for _ in 0..100 {
-            let segment = Arc::new(Segment::new(None));
+            let segment = Arc::new(StreamSegment::new(None));
             ahead.offer(Arc::clone(&segment));
             assert!(matches!(segment.arrive(), Lookahead::Unknown));
         }

@@ -10,7 +10,7 @@ pub(super) const SEGMENT_BYTES: usize = 256 << 10;
 const LEAST_ROOM_BYTES: usize = 16 << 10;
 
 /// A piece of the stream.
-pub(super) struct Segment {
+pub(super) struct StreamSegment {
     buffer: Vec<u8>,
     filled: usize,
     scouting: Mutex<Scouting>,
@@ -39,10 +39,10 @@ pub(super) enum Lookahead {
     Known(Scouted),
 }
 
-impl Segment {
+impl StreamSegment {
     /// Creates an empty segment that uses `buffer`, or new memory.
-    pub(super) fn new(buffer: Option<Vec<u8>>) -> Segment {
-        Segment {
+    pub(super) fn new(buffer: Option<Vec<u8>>) -> StreamSegment {
+        StreamSegment {
             buffer: buffer.unwrap_or_else(|| vec![0; SEGMENT_BYTES]),
             filled: 0,
             scouting: Mutex::new(Scouting::Open),
@@ -80,11 +80,11 @@ impl Segment {
     }
 
     /// Claims the segment for a scout, unless another thread has claimed it.
-    pub(super) fn claim(&self) -> Option<Claim<'_>> {
+    pub(super) fn claim(&self) -> Option<SegmentClaim<'_>> {
         let mut scouting = self.scouting();
         matches!(*scouting, Scouting::Open).then(|| {
             *scouting = Scouting::UnderWay;
-            Claim { segment: self }
+            SegmentClaim { segment: self }
         })
     }
 
@@ -122,11 +122,11 @@ impl Segment {
 }
 
 /// The claim of a scout, which must report its results for the segment.
-pub(super) struct Claim<'a> {
-    segment: &'a Segment,
+pub(super) struct SegmentClaim<'a> {
+    segment: &'a StreamSegment,
 }
 
-impl Claim<'_> {
+impl SegmentClaim<'_> {
     /// Stores the results.
     pub(super) fn settle(self, scouted: Scouted) {
         self.segment.settle(Scouting::Done(scouted));
@@ -134,7 +134,7 @@ impl Claim<'_> {
     }
 }
 
-impl Drop for Claim<'_> {
+impl Drop for SegmentClaim<'_> {
     /// Releases the receiver if the scout has failed.
     fn drop(&mut self) {
         self.segment.settle(Scouting::Over);

@@ -1,13 +1,13 @@
 //! Writes the received pack to a temporary file and hashes it, on a separate thread if one is
 //! available.
 
-use super::segment::Segment;
+use super::segment::StreamSegment;
 use crate::error::{Error, ErrorKind};
-use crate::temporary::Temporary;
+use crate::temporary::TemporaryFile;
 use pronto_hash::{Kind, ObjectId, TrailerDigester};
 use pronto_io::error::IoContext as _;
 use pronto_io::sync::SyncMethod;
-use pronto_io::view::{Access, View};
+use pronto_io::view::{FileView, ViewAccess};
 use std::fs::File;
 use std::io::{self, IoSlice, Write as _};
 use std::sync::Arc;
@@ -20,52 +20,52 @@ pub(super) const QUEUE_LEN: usize = 4;
 const WRITTEN_TOGETHER: usize = 4;
 
 /// The receiver of parsed segments.
-pub(super) trait Sink {
+pub(super) trait SegmentSink {
     /// Takes a segment whose first `len` bytes must be written.
-    fn take(&mut self, segment: Arc<Segment>, len: usize) -> Result<(), Error>;
+    fn take(&mut self, segment: Arc<StreamSegment>, len: usize) -> Result<(), Error>;
 
     /// Returns the memory of a segment that is no longer needed, if there is one.
     fn spare(&mut self) -> Option<Vec<u8>>;
 }
 
 /// The storage of the bytes of the pack.
-pub(super) enum Store {
+pub(super) enum SpoolStorage {
     /// A new temporary file.
-    New(Temporary),
+    New(TemporaryFile),
     /// An existing file.
-    Given(View),
+    Given(FileView),
 }
 
-impl Store {
+impl SpoolStorage {
     /// Returns a view of the written bytes.
     pub(super) fn view(&self) -> Result<Viewed<'_>, Error> {
         match self {
-            Store::New(temporary) => View::open(&temporary.path, Access::Auto)
+            SpoolStorage::New(temporary) => FileView::open(&temporary.path, ViewAccess::Auto)
                 .context(ErrorKind::Io, "cannot open", &temporary.path)
                 .map(Viewed::Owned),
-            Store::Given(view) => Ok(Viewed::Borrowed(view)),
+            SpoolStorage::Given(view) => Ok(Viewed::Borrowed(view)),
         }
     }
 
     /// Flushes the written bytes to the disk.
     pub(super) fn sync(&self, how: SyncMethod) -> Result<(), Error> {
         match self {
-            Store::New(temporary) => temporary.sync(how),
-            Store::Given(_) => Ok(()),
+            SpoolStorage::New(temporary) => temporary.sync(how),
+            SpoolStorage::Given(_) => Ok(()),
         }
     }
 }
 
 /// A view that is borrowed or opened for the caller.
 pub(super) enum Viewed<'a> {
-    Owned(View),
-    Borrowed(&'a View),
+    Owned(FileView),
+    Borrowed(&'a FileView),
 }
 
 impl std::ops::Deref for Viewed<'_> {
-    type Target = View;
+    type Target = FileView;
 
-    fn deref(&self) -> &View {
+    fn deref(&self) -> &FileView {
         match self {
             Viewed::Owned(view) => view,
             Viewed::Borrowed(view) => view,
@@ -74,15 +74,15 @@ impl std::ops::Deref for Viewed<'_> {
 }
 
 /// The written part of the pack.
-pub(super) struct Spool {
-    store: Store,
+pub(super) struct IndexSpool {
+    store: SpoolStorage,
     digester: TrailerDigester,
     len: u64,
 }
 
-impl Spool {
-    pub(super) fn new(store: Store, kind: Kind) -> Spool {
-        Spool {
+impl IndexSpool {
+    pub(super) fn new(store: SpoolStorage, kind: Kind) -> IndexSpool {
+        IndexSpool {
             store,
             digester: TrailerDigester::new(kind),
             len: 0,
@@ -99,8 +99,8 @@ impl Spool {
     fn put(&mut self, pieces: &mut [IoSlice<'_>]) -> Result<(), Error> {
         self.len += pieces.iter().map(|piece| piece.len() as u64).sum::<u64>();
         match &self.store {
-            Store::Given(_) => Ok(()),
-            Store::New(temporary) => write_all(&temporary.file, pieces).context(
+            SpoolStorage::Given(_) => Ok(()),
+            SpoolStorage::New(temporary) => write_all(&temporary.file, pieces).context(
                 ErrorKind::Io,
                 "unable to write",
                 &temporary.path,
@@ -109,7 +109,7 @@ impl Spool {
     }
 
     /// Writes the trailer, and checks that it is the checksum of all preceding bytes.
-    pub(super) fn finish(mut self, trailer: &[u8]) -> Result<(Store, ObjectId), Error> {
+    pub(super) fn finish(mut self, trailer: &[u8]) -> Result<(SpoolStorage, ObjectId), Error> {
         let checksum = self.digester.clone().finish();
         if checksum.as_slice() != trailer {
             return Err(
@@ -124,9 +124,9 @@ impl Spool {
     /// Writes the segments from the channel and sends their buffers back.
     pub(super) fn run(
         mut self,
-        segments: &Receiver<(Arc<Segment>, usize)>,
+        segments: &Receiver<(Arc<StreamSegment>, usize)>,
         spare: &Sender<Vec<u8>>,
-    ) -> Result<Spool, Error> {
+    ) -> Result<IndexSpool, Error> {
         loop {
             let together: Vec<_> = segments.iter().take(WRITTEN_TOGETHER).collect();
             if together.is_empty() {
@@ -161,27 +161,27 @@ fn write_all(mut file: &File, mut pieces: &mut [IoSlice<'_>]) -> io::Result<()> 
     Ok(())
 }
 
-/// A [`Spool`] on the thread of the receiver.
-pub(super) struct Local {
-    spool: Spool,
+/// A [`IndexSpool`] on the thread of the receiver.
+pub(super) struct LocalSpool {
+    spool: IndexSpool,
     spare: Option<Vec<u8>>,
 }
 
-impl Local {
-    pub(super) fn new(spool: Spool) -> Local {
-        Local { spool, spare: None }
+impl LocalSpool {
+    pub(super) fn new(spool: IndexSpool) -> LocalSpool {
+        LocalSpool { spool, spare: None }
     }
 
-    pub(super) fn into_spool(self) -> Spool {
+    pub(super) fn into_spool(self) -> IndexSpool {
         self.spool
     }
 }
 
-impl Sink for Local {
-    fn take(&mut self, segment: Arc<Segment>, len: usize) -> Result<(), Error> {
+impl SegmentSink for LocalSpool {
+    fn take(&mut self, segment: Arc<StreamSegment>, len: usize) -> Result<(), Error> {
         let bytes = &segment.bytes()[..len];
         self.spool.write(&mut [IoSlice::new(bytes)])?;
-        self.spare = Arc::into_inner(segment).map(Segment::into_buffer);
+        self.spare = Arc::into_inner(segment).map(StreamSegment::into_buffer);
         Ok(())
     }
 
@@ -190,14 +190,14 @@ impl Sink for Local {
     }
 }
 
-/// Sends segments to a [`Spool`] on another thread.
-pub(super) struct Remote {
-    pub(super) full: SyncSender<(Arc<Segment>, usize)>,
+/// Sends segments to a [`IndexSpool`] on another thread.
+pub(super) struct RemoteSpool {
+    pub(super) full: SyncSender<(Arc<StreamSegment>, usize)>,
     pub(super) empty: Receiver<Vec<u8>>,
 }
 
-impl Sink for Remote {
-    fn take(&mut self, segment: Arc<Segment>, len: usize) -> Result<(), Error> {
+impl SegmentSink for RemoteSpool {
+    fn take(&mut self, segment: Arc<StreamSegment>, len: usize) -> Result<(), Error> {
         self.full.send((segment, len)).map_err(|_| super::stopped())
     }
 

@@ -6,19 +6,19 @@ use gix_object::Kind as ObjectKind;
 
 /// The base of an entry: the number of an earlier entry, or a special value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Base(u32);
+pub(super) struct EntryBase(u32);
 
-impl Base {
+impl EntryBase {
     /// The value for an entry that is not a delta.
-    pub(super) const NONE: Base = Base(u32::MAX);
+    pub(super) const NONE: EntryBase = EntryBase(u32::MAX);
     /// The value for a delta that names its base by id.
-    pub(super) const BY_ID: Base = Base(u32::MAX - 1);
+    pub(super) const BY_ID: EntryBase = EntryBase(u32::MAX - 1);
     /// The largest number of entries of a pack.
     pub(super) const MOST_ENTRIES: u32 = u32::MAX - 2;
 
-    pub(super) fn entry(index: u32) -> Base {
+    pub(super) fn entry(index: u32) -> EntryBase {
         debug_assert!(index < Self::MOST_ENTRIES);
-        Base(index)
+        EntryBase(index)
     }
 
     /// Returns the entry number of the base, if it is known.
@@ -29,12 +29,12 @@ impl Base {
 
 /// The tables, in pack order.
 #[derive(Default)]
-pub(super) struct Tables {
+pub(super) struct EntryTables {
     /// The start of each entry, in ascending order.
     pub(super) offsets: Vec<u64>,
     /// The CRC-32 of each stored entry.
     pub(super) crcs: Vec<u32>,
-    pub(super) bases: Vec<Base>,
+    pub(super) bases: Vec<EntryBase>,
     kinds: Vec<u8>,
     /// The worker of each entry; all deltas of one tree have the same worker.
     pub(super) workers: Vec<u8>,
@@ -50,9 +50,15 @@ const KINDS: [ObjectKind; 4] = [
     ObjectKind::Tag,
 ];
 
-impl Tables {
+impl EntryTables {
     /// Appends the next entry without its CRC-32, which is known only at the end of the entry.
-    pub(super) fn push(&mut self, offset: u64, base: Base, kind: Option<ObjectKind>, worker: u8) {
+    pub(super) fn push(
+        &mut self,
+        offset: u64,
+        base: EntryBase,
+        kind: Option<ObjectKind>,
+        worker: u8,
+    ) {
         self.offsets.push(offset);
         self.bases.push(base);
         self.kinds.push(kind.map_or(UNKNOWN_KIND, number_of));

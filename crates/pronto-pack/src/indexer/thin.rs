@@ -1,44 +1,44 @@
 //! Completes a thin pack: missing bases of deltas are read from the destination and appended.
 
-use super::buffers::Pool;
-use super::digesting::Ids;
-use super::forest::{Forest, Group};
-use super::kept::Arena;
-use super::resolve::{Frame, Walker, Work};
-use super::spool::Store;
-use super::tables::{Base, Tables};
-use super::{Existing, Surroundings};
-use crate::entry::{Entry, Header};
+use super::buffers::BufferPool;
+use super::digesting::NumberedIds;
+use super::forest::{Forest, RefDeltaGroup};
+use super::kept::DeltaArena;
+use super::resolve::{DeltaResolution, DeltaSubtree, Walker};
+use super::spool::SpoolStorage;
+use super::tables::{EntryBase, EntryTables};
+use super::{ExistingObjects, StageContext};
+use crate::entry::{Entry, EntryHeader};
 use crate::error::{Error, ErrorKind};
-use crate::temporary::Temporary;
+use crate::temporary::TemporaryFile;
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{Kind, ObjectId, TrailerDigester};
 use pronto_io::error::IoContext as _;
-use pronto_io::view::View;
+use pronto_io::view::FileView;
 use sirocco::Format;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::sync::Arc;
 
 /// The arguments for completing a thin pack.
 pub(super) struct Fix<'a> {
-    pub(super) surroundings: &'a Surroundings<'a>,
-    pub(super) existing: Option<&'a dyn Existing>,
+    pub(super) surroundings: &'a StageContext<'a>,
+    pub(super) existing: Option<&'a dyn ExistingObjects>,
     pub(super) forest: &'a Forest,
-    pub(super) arenas: &'a [Arena],
-    pub(super) view: &'a View,
+    pub(super) arenas: &'a [DeltaArena],
+    pub(super) view: &'a FileView,
 }
 
 /// A base that was appended to the pack.
-struct Added {
+struct AddedBase {
     offset: u64,
     crc: u32,
     kind: ObjectKind,
 }
 
 /// A thin pack that has been completed.
-pub(super) struct Fixed {
+pub(super) struct CompletedPack {
     /// The ids of the appended bases and of the objects made from them.
-    pub(super) ids: Ids,
+    pub(super) ids: NumberedIds,
     pub(super) added: u32,
     /// The new checksum, if any base was appended.
     pub(super) checksum: Option<ObjectId>,
@@ -47,7 +47,11 @@ pub(super) struct Fixed {
 impl Fix<'_> {
     /// Appends the missing bases, resolves the deltas based on them, and updates the header and the
     /// trailer of the pack. Bases that do not exist are skipped.
-    pub(super) fn run(&self, store: &Store, tables: &mut Tables) -> Result<Fixed, Error> {
+    pub(super) fn run(
+        &self,
+        store: &SpoolStorage,
+        tables: &mut EntryTables,
+    ) -> Result<CompletedPack, Error> {
         let mut ids = Vec::new();
         let mut added = Vec::new();
         let mut tail = Tail {
@@ -57,7 +61,7 @@ impl Fix<'_> {
         };
         if let Some(existing) = self.existing {
             let tables_before = &*tables;
-            let work = Work::new(
+            let work = DeltaResolution::new(
                 self.surroundings,
                 tables_before,
                 self.forest,
@@ -65,11 +69,11 @@ impl Fix<'_> {
                 self.view,
             );
             let mut walker = Walker::new(&work);
-            let mut pool = Pool::default();
+            let mut pool = BufferPool::default();
             let mut base = Vec::new();
             for group in self.wanted(existing)? {
                 let index = (tables_before.len() + added.len()) as u32;
-                if index >= Base::MOST_ENTRIES || group.base().is_some() {
+                if index >= EntryBase::MOST_ENTRIES || group.base().is_some() {
                     continue;
                 }
                 let Some(kind) = existing.find(&group.id, &mut base)? else {
@@ -81,7 +85,7 @@ impl Fix<'_> {
                 group.claim(index);
                 let mut content = pool.take(base.len(), kind);
                 content.as_mut_slice().copy_from_slice(&base);
-                walker.walk(Frame {
+                walker.walk(DeltaSubtree {
                     content: Arc::new(content),
                     children: group.nodes.clone(),
                 })?;
@@ -90,22 +94,22 @@ impl Fix<'_> {
             for (index, id) in &ids {
                 found.push(*index, id);
             }
-            return Ok(Fixed {
+            return Ok(CompletedPack {
                 ids: found,
                 added: added.len() as u32,
                 checksum: self.mend(&tail, tables, &added)?,
             });
         }
-        Ok(Fixed {
-            ids: Ids::new(self.surroundings.kind),
+        Ok(CompletedPack {
+            ids: NumberedIds::new(self.surroundings.kind),
             added: 0,
             checksum: None,
         })
     }
 
     /// Returns the groups without a base whose base exists in the destination, in pack order.
-    fn wanted(&self, existing: &dyn Existing) -> Result<Vec<&Group>, Error> {
-        let mut groups: Vec<&Group> = self
+    fn wanted(&self, existing: &dyn ExistingObjects) -> Result<Vec<&RefDeltaGroup>, Error> {
+        let mut groups: Vec<&RefDeltaGroup> = self
             .forest
             .groups
             .iter()
@@ -115,7 +119,7 @@ impl Fix<'_> {
         let ids: Vec<ObjectId> = groups.iter().map(|group| group.id).collect();
         let mut found = Vec::new();
         existing.contains_batch(&ids, &mut found)?;
-        let mut wanted: Vec<&Group> = found
+        let mut wanted: Vec<&RefDeltaGroup> = found
             .iter()
             .filter_map(|at| groups.get(*at).copied())
             .collect();
@@ -128,14 +132,14 @@ impl Fix<'_> {
     fn mend(
         &self,
         tail: &Tail<'_>,
-        tables: &mut Tables,
-        added: &[Added],
+        tables: &mut EntryTables,
+        added: &[AddedBase],
     ) -> Result<Option<ObjectId>, Error> {
         if added.is_empty() {
             return Ok(None);
         }
         for added in added {
-            tables.push(added.offset, Base::NONE, Some(added.kind), 0);
+            tables.push(added.offset, EntryBase::NONE, Some(added.kind), 0);
             tables.crcs.push(added.crc);
         }
         tables.end += tail.len;
@@ -156,23 +160,23 @@ const UNABLE: &str = "unable to complete thin pack";
 
 /// The end of a thin pack, where entries overwrite the old trailer.
 struct Tail<'a> {
-    store: &'a Store,
+    store: &'a SpoolStorage,
     start: u64,
     len: u64,
 }
 
 impl Tail<'_> {
-    fn file(&self) -> Result<&Temporary, Error> {
+    fn file(&self) -> Result<&TemporaryFile, Error> {
         match self.store {
-            Store::New(temporary) => Ok(temporary),
-            Store::Given(_) => Err(Error::new(
+            SpoolStorage::New(temporary) => Ok(temporary),
+            SpoolStorage::Given(_) => Err(Error::new(
                 ErrorKind::Unsupported,
                 "a thin pack that is a file cannot be completed",
             )),
         }
     }
 
-    fn append(&mut self, kind: ObjectKind, content: &[u8]) -> Result<Added, Error> {
+    fn append(&mut self, kind: ObjectKind, content: &[u8]) -> Result<AddedBase, Error> {
         let mut bytes = Vec::new();
         append(kind, content, &mut bytes);
         let temporary = self.file()?;
@@ -182,7 +186,7 @@ impl Tail<'_> {
             .and_then(|_| file.write_all(&bytes))
             .context(ErrorKind::Io, UNABLE, &temporary.path)?;
         self.len += bytes.len() as u64;
-        Ok(Added {
+        Ok(AddedBase {
             offset,
             crc: crc32fast::hash(&bytes),
             kind,
@@ -215,7 +219,7 @@ fn rewrite(
 /// Appends an entry with the object as a non-delta.
 fn append(kind: ObjectKind, content: &[u8], bytes: &mut Vec<u8>) {
     let entry = Entry {
-        header: Header::Object(kind),
+        header: EntryHeader::Object(kind),
         size_bytes: content.len() as u64,
         header_len: 0,
     };

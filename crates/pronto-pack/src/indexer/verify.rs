@@ -1,31 +1,31 @@
 //! Verifies existing packs without writing (`git verify-pack`): checks their indexes, and lists
 //! their entries.
 
-use super::pipeline::{Done, duplicate};
-use super::spool::Store;
-use super::{Context, Options, index_given, rows};
+use super::pipeline::{ReceivedPhase, duplicate};
+use super::spool::SpoolStorage;
+use super::{IndexContext, Options, index_given, rows};
 use crate::entry::{Entry, MAX_HEADER_LEN};
 use crate::error::{Error, ErrorKind};
-use crate::idx::{self, Index};
+use crate::idx::{self, PackIndex};
 use crate::rev;
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{Kind, ObjectId};
 use pronto_io::error::IoContext as _;
-use pronto_io::view::{Access, View};
+use pronto_io::view::{FileView, ViewAccess};
 use std::io::{self, Write};
 use std::path::Path;
 
 /// A valid pack.
 pub struct Checked {
-    done: Done,
-    store: Store,
+    done: ReceivedPhase,
+    store: SpoolStorage,
     kind: Kind,
 }
 
 /// One entry of a pack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Listed {
+pub struct VerifiedEntry {
     /// The id of the object.
     pub id: ObjectId,
     /// The type of the object.
@@ -46,7 +46,11 @@ pub struct Listed {
 ///
 /// # Errors
 /// Fails as [`index_file`](super::index_file) does.
-pub fn check_file(pack: &Path, options: &Options, context: &Context<'_>) -> Result<Checked, Error> {
+pub fn check_file(
+    pack: &Path,
+    options: &Options,
+    context: &IndexContext<'_>,
+) -> Result<Checked, Error> {
     let (done, store) = index_given(pack, options, context)?;
     Ok(Checked {
         done,
@@ -66,7 +70,7 @@ impl Checked {
     /// # Errors
     /// Fails with `ErrorKind::Duplicate` if the pack contains an object twice, and if reading
     /// fails.
-    pub fn has_index(&self, index: &Index) -> Result<bool, Error> {
+    pub fn has_index(&self, index: &PackIndex) -> Result<bool, Error> {
         let rows = rows(&self.done, self.kind);
         if let Some(pair) = rows
             .order
@@ -75,7 +79,7 @@ impl Checked {
         {
             return Err(duplicate(&ObjectId::from_bytes_or_panic(rows.id(pair[0]))));
         }
-        let mut comparison = Comparison::with(index.view());
+        let mut comparison = FileComparison::with(index.view());
         idx::write::write_again(&mut comparison, &rows, index, &self.done.checksum)?;
         Ok(comparison.is_same())
     }
@@ -86,11 +90,11 @@ impl Checked {
     /// # Errors
     /// Fails if reading fails.
     pub fn has_reverse_index(&self, reverse: &Path) -> Result<bool, Error> {
-        let view = match View::open(reverse, Access::Auto) {
+        let view = match FileView::open(reverse, ViewAccess::Auto) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
             opened => opened.context(ErrorKind::Io, "cannot open", reverse)?,
         };
-        let mut comparison = Comparison::with(&view);
+        let mut comparison = FileComparison::with(&view);
         let places = crate::install::places(&self.done.order);
         rev::write(&mut comparison, self.kind, &places, &self.done.checksum).context(
             ErrorKind::Io,
@@ -104,7 +108,7 @@ impl Checked {
     ///
     /// # Errors
     /// Fails if reading fails.
-    pub fn entries(&self) -> Result<Vec<Listed>, Error> {
+    pub fn entries(&self) -> Result<Vec<VerifiedEntry>, Error> {
         let tables = &self.done.tables;
         let view = self.store.view()?;
         let mut buffer = Vec::new();
@@ -118,7 +122,7 @@ impl Checked {
                 .map_err(|error| unreadable(error, offset))?;
             let entry = Entry::parse(bytes, self.kind)?;
             let (root, depth) = self.trace(index, &mut depths);
-            entries.push(Listed {
+            entries.push(VerifiedEntry {
                 id: self.id(index),
                 kind: tables.kind(root).unwrap_or(ObjectKind::Blob),
                 size_bytes: entry.size_bytes,
@@ -167,16 +171,16 @@ impl Checked {
 }
 
 /// A writer that compares the written bytes with an existing file.
-struct Comparison<'a> {
-    view: &'a View,
+struct FileComparison<'a> {
+    view: &'a FileView,
     at: u64,
     differs: bool,
     buffer: Vec<u8>,
 }
 
-impl<'a> Comparison<'a> {
-    fn with(view: &'a View) -> Self {
-        Comparison {
+impl<'a> FileComparison<'a> {
+    fn with(view: &'a FileView) -> Self {
+        FileComparison {
             view,
             at: 0,
             differs: false,
@@ -189,7 +193,7 @@ impl<'a> Comparison<'a> {
     }
 }
 
-impl Write for Comparison<'_> {
+impl Write for FileComparison<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let end = self.at + bytes.len() as u64;
         self.differs |= end > self.view.len();

@@ -1,8 +1,8 @@
 //! The received stream: segments that are parsed in place and then passed to the writer. No byte is
 //! copied, except for a header that crosses the end of a segment.
 
-use super::segment::Segment;
-use super::spool::Sink;
+use super::segment::StreamSegment;
+use super::spool::SegmentSink;
 use crate::entry::{Entry, MAX_HEADER_LEN};
 use crate::error::{Error, ErrorKind};
 use pronto_hash::Kind;
@@ -17,13 +17,13 @@ use std::sync::Arc;
 const FIRST_CLAIM_BYTES: usize = 4 << 20;
 
 /// The input from the first byte of the pack on.
-pub(super) struct Window<'a> {
+pub(super) struct InputWindow<'a> {
     input: &'a mut dyn Read,
-    sink: &'a mut dyn Sink,
+    sink: &'a mut dyn SegmentSink,
     decoder: Box<Decoder>,
     /// The segments that were read and not passed on; never empty. The first segment is being
     /// parsed, and all but the last are full.
-    segments: VecDeque<Arc<Segment>>,
+    segments: VecDeque<Arc<StreamSegment>>,
     /// The number of segments that were passed on.
     number: u64,
     /// The end of the parsed part of the first segment.
@@ -42,7 +42,7 @@ pub(super) struct Window<'a> {
 }
 
 /// The end of the pack after the last entry.
-pub(super) struct Ending {
+pub(super) struct PackTrailer {
     pub(super) trailer: Vec<u8>,
     /// Bytes after the pack that had already been read.
     pub(super) leftover: Vec<u8>,
@@ -50,10 +50,14 @@ pub(super) struct Ending {
     pub(super) len: u64,
 }
 
-impl<'a> Window<'a> {
-    pub(super) fn new(input: &'a mut dyn Read, sink: &'a mut dyn Sink, limit: Option<u64>) -> Self {
-        let first = Segment::new(sink.spare());
-        Window {
+impl<'a> InputWindow<'a> {
+    pub(super) fn new(
+        input: &'a mut dyn Read,
+        sink: &'a mut dyn SegmentSink,
+        limit: Option<u64>,
+    ) -> Self {
+        let first = StreamSegment::new(sink.spare());
+        InputWindow {
             input,
             sink,
             decoder: Box::new(Decoder::new(Format::Zlib)),
@@ -76,7 +80,7 @@ impl<'a> Window<'a> {
     }
 
     /// Returns the segment that is being parsed, its number, and the offset of the next byte.
-    pub(super) fn here(&self) -> (&Arc<Segment>, u64, usize) {
+    pub(super) fn here(&self) -> (&Arc<StreamSegment>, u64, usize) {
         (&self.segments[0], self.number, self.at)
     }
 
@@ -206,7 +210,11 @@ impl<'a> Window<'a> {
 
     /// Reads the trailer. All preceding bytes are passed on. With `looks_on`, the leftover contains
     /// at least one byte, if there are bytes after the pack.
-    pub(super) fn finish(mut self, trailer_len: usize, looks_on: bool) -> Result<Ending, Error> {
+    pub(super) fn finish(
+        mut self,
+        trailer_len: usize,
+        looks_on: bool,
+    ) -> Result<PackTrailer, Error> {
         let mut trailer = vec![0; trailer_len];
         while self.gather(&mut trailer) < trailer_len {
             self.more()?;
@@ -223,7 +231,7 @@ impl<'a> Window<'a> {
         if let Some(first) = self.segments.pop_front().filter(|_| at > 0) {
             self.sink.take(first, at)?;
         }
-        Ok(Ending {
+        Ok(PackTrailer {
             trailer,
             leftover,
             len: self.offset,
@@ -236,7 +244,7 @@ impl<'a> Window<'a> {
         &mut self,
         most: usize,
         ready: &dyn Fn() -> bool,
-        full: &mut dyn FnMut(&Arc<Segment>),
+        full: &mut dyn FnMut(&Arc<StreamSegment>),
     ) {
         while self.failure.is_none() && !self.at_end && ready() {
             let last = self.last();
@@ -259,7 +267,7 @@ impl<'a> Window<'a> {
     }
 
     /// Inflates a piece of the current stream to `out`.
-    fn piece(&mut self, out: &mut [u8]) -> Result<Piece, Error> {
+    fn piece(&mut self, out: &mut [u8]) -> Result<InflatedPiece, Error> {
         self.refill()?;
         let available = &self.segments[0].bytes()[self.at..];
         let progress = match self.decoder.decompress(available, out, false) {
@@ -270,7 +278,7 @@ impl<'a> Window<'a> {
                 return Err(broken(error, start));
             }
         };
-        let piece = Piece {
+        let piece = InflatedPiece {
             done: progress.done,
             full: progress.full,
             len: progress.output.len(),
@@ -356,12 +364,12 @@ impl<'a> Window<'a> {
         Ok(())
     }
 
-    fn last(&self) -> &Segment {
+    fn last(&self) -> &StreamSegment {
         &self.segments[self.segments.len() - 1]
     }
 
     fn add_segment(&mut self) {
-        let segment = Segment::new(self.sink.spare());
+        let segment = StreamSegment::new(self.sink.spare());
         self.segments.push_back(Arc::new(segment));
     }
 
@@ -407,7 +415,7 @@ impl<'a> Window<'a> {
 }
 
 /// The result of one step of inflation.
-struct Piece {
+struct InflatedPiece {
     done: bool,
     /// Whether the buffer is full, so that inflation needs more space.
     full: bool,

@@ -115,16 +115,16 @@ pub fn write(
 
 /// The range of the objects of a pack in pseudo-pack order.
 #[derive(Clone, Copy)]
-struct Run {
+struct PackRun {
     start: u32,
     count: u32,
 }
 
 /// Returns the range of each pack in `order`, in which the objects of a pack are consecutive. A
 /// pack without objects starts at `u32::MAX`, as in Git.
-fn runs(entries: &[Entry], order: &[u32], packs: usize) -> Vec<Run> {
+fn runs(entries: &[Entry], order: &[u32], packs: usize) -> Vec<PackRun> {
     let mut runs = vec![
-        Run {
+        PackRun {
             start: u32::MAX,
             count: 0,
         };

@@ -48,7 +48,7 @@ pub struct CachedBase {
 #[derive(Debug)]
 pub struct BaseCache {
     shards: [Mutex<Shard>; SHARDS],
-    large: Mutex<Large>,
+    large: Mutex<LargeBases>,
     /// The memory of the large entries, in bytes.
     large_used: AtomicUsize,
     /// The memory of all entries, in bytes.
@@ -58,26 +58,26 @@ pub struct BaseCache {
 
 /// The large bases, most recently used last.
 #[derive(Debug, Default)]
-struct Large {
-    bases: VecDeque<(Key, CachedBase)>,
+struct LargeBases {
+    bases: VecDeque<(CacheKey, CachedBase)>,
 }
 
 #[derive(Debug, Default)]
 struct Shard {
-    places: HashMap<Key, usize, BuildHasherDefault<KeyHasher>>,
-    slots: Vec<Slot>,
+    places: HashMap<CacheKey, usize, BuildHasherDefault<KeyHasher>>,
+    slots: Vec<CacheSlot>,
     hand: usize,
 }
 
 #[derive(Debug)]
-struct Slot {
-    key: Key,
+struct CacheSlot {
+    key: CacheKey,
     base: CachedBase,
     asked_for: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Key {
+struct CacheKey {
     pack: PackKey,
     offset: PackOffset,
 }
@@ -114,7 +114,7 @@ impl BaseCache {
 
     /// Returns the base at `offset` of `pack`, if it is cached.
     pub fn get(&self, pack: PackKey, offset: PackOffset) -> Option<CachedBase> {
-        let key = Key { pack, offset };
+        let key = CacheKey { pack, offset };
         if self.large_used.load(Relaxed) > 0
             && let Some(base) = self.large().get(key)
         {
@@ -133,7 +133,7 @@ impl BaseCache {
         if cost > self.limit() / 2 {
             return;
         }
-        let key = Key { pack, offset };
+        let key = CacheKey { pack, offset };
         if base.bytes.len() >= LARGE_BYTES {
             return self.insert_large(key, base, cost);
         }
@@ -148,7 +148,7 @@ impl BaseCache {
         }
         let at = shard.slots.len();
         shard.places.insert(key, at);
-        shard.slots.push(Slot {
+        shard.slots.push(CacheSlot {
             key,
             base,
             asked_for: false,
@@ -161,7 +161,7 @@ impl BaseCache {
 
     /// Caches a large base. Evicts the least recently used large base if necessary, and small bases
     /// if the total limit is exceeded.
-    fn insert_large(&self, key: Key, base: CachedBase, cost: usize) {
+    fn insert_large(&self, key: CacheKey, base: CachedBase, cost: usize) {
         let mut large = self.large();
         if large.get(key).is_some() {
             return;
@@ -181,7 +181,7 @@ impl BaseCache {
         self.evict_elsewhere(0);
     }
 
-    fn large(&self) -> MutexGuard<'_, Large> {
+    fn large(&self) -> MutexGuard<'_, LargeBases> {
         self.large.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -200,15 +200,15 @@ impl BaseCache {
         }
     }
 
-    fn shard(&self, key: Key) -> MutexGuard<'_, Shard> {
+    fn shard(&self, key: CacheKey) -> MutexGuard<'_, Shard> {
         self.shards[shard_of(key)]
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Large {
-    fn get(&mut self, key: Key) -> Option<CachedBase> {
+impl LargeBases {
+    fn get(&mut self, key: CacheKey) -> Option<CachedBase> {
         let at = self.bases.iter().position(|(known, _)| *known == key)?;
         let found = self.bases.remove(at)?;
         let base = found.1.clone();
@@ -245,11 +245,11 @@ impl Shard {
     }
 }
 
-fn shard_of(key: Key) -> usize {
+fn shard_of(key: CacheKey) -> usize {
     (mix(key) >> 32) as usize % SHARDS
 }
 
-fn mix(key: Key) -> u64 {
+fn mix(key: CacheKey) -> u64 {
     let mut hasher = KeyHasher::default();
     hasher.write_u64(key.pack.0);
     hasher.write_u64(key.offset.0);

@@ -7,9 +7,9 @@ use gix_object::Kind as ObjectKind;
 use pronto_hash::oid;
 
 use super::known_kinds::KnownKinds;
-use super::{BaseCache, CachedBase, Pack, PackOffset, Window};
+use super::{BaseCache, CachedBase, PackOffset, PackReader, ReadWindow};
 use crate::delta;
-use crate::entry::{Entry, Header};
+use crate::entry::{Entry, EntryHeader};
 use crate::error::{Error, ErrorKind};
 use crate::inflate::Inflater;
 
@@ -21,7 +21,7 @@ const LARGEST_SPARE: usize = 1 << 20;
 
 /// The sources of delta bases, besides the pack.
 #[derive(Clone, Copy)]
-pub struct Bases<'a> {
+pub struct BaseSources<'a> {
     /// The cache of delta bases.
     pub cache: &'a BaseCache,
     /// A callback that finds the base of a delta that names it by id: returns its offset in the
@@ -34,33 +34,33 @@ pub struct Bases<'a> {
 pub struct Decoder {
     inflater: Inflater,
     delta: Vec<u8>,
-    chain: Vec<Link>,
+    chain: Vec<DeltaLink>,
     kinds: KnownKinds,
-    window: Window,
+    window: ReadWindow,
 }
 
 /// One delta of a chain.
 #[derive(Clone, Copy)]
-pub(super) struct Link {
+pub(super) struct DeltaLink {
     pub(super) offset: PackOffset,
     pub(super) data_offset: u64,
     pub(super) size_bytes: u64,
 }
 
 /// The type of an entry in a chain.
-enum Step {
+enum ChainEntry {
     /// A delta, with the offset of its base.
-    Base(Link, PackOffset),
+    Base(DeltaLink, PackOffset),
     /// An object that is not a delta.
-    Whole(ObjectKind, Link),
+    Whole(ObjectKind, DeltaLink),
 }
 
 /// The end of a chain: an object that is not a delta.
-enum End {
+enum ChainEnd {
     /// A cached object.
     Cached(CachedBase),
     /// An entry of the pack.
-    Entry { kind: ObjectKind, link: Link },
+    Entry { kind: ObjectKind, link: DeltaLink },
 }
 
 impl Default for Decoder {
@@ -77,7 +77,7 @@ impl Decoder {
             delta: Vec::new(),
             chain: Vec::new(),
             kinds: KnownKinds::default(),
-            window: Window::default(),
+            window: ReadWindow::default(),
         }
     }
 
@@ -92,9 +92,9 @@ impl Decoder {
     /// the object does not fit in memory, and with `ErrorKind::Io` if the file cannot be read.
     pub fn decode(
         &mut self,
-        pack: &Pack,
+        pack: &PackReader,
         offset: PackOffset,
-        bases: Bases<'_>,
+        bases: BaseSources<'_>,
         out: &mut Vec<u8>,
     ) -> Result<ObjectKind, Error> {
         match self.decode_below(pack, offset, bases, u64::MAX, out)? {
@@ -105,15 +105,15 @@ impl Decoder {
 
     /// Does the same as [`decode`](Self::decode), but returns `None` if the object or a base takes
     /// at least `below` bytes, without allocating memory of this size. See
-    /// [`Pack::reader`](Pack::reader) and [`Pack::spool`](Pack::spool).
+    /// [`PackReader::reader`](Pack::reader) and [`PackReader::spool`](Pack::spool).
     ///
     /// # Errors
     /// Fails as [`decode`](Self::decode) does.
     pub fn decode_below(
         &mut self,
-        pack: &Pack,
+        pack: &PackReader,
         offset: PackOffset,
-        bases: Bases<'_>,
+        bases: BaseSources<'_>,
         below: u64,
         out: &mut Vec<u8>,
     ) -> Result<Option<ObjectKind>, Error> {
@@ -131,9 +131,9 @@ impl Decoder {
     /// Fails as [`decode`](Self::decode) does.
     pub fn header(
         &mut self,
-        pack: &Pack,
+        pack: &PackReader,
         offset: PackOffset,
-        bases: Bases<'_>,
+        bases: BaseSources<'_>,
     ) -> Result<gix_object::Header, Error> {
         self.begin();
         let result = self.chain_header(pack, offset, bases.find);
@@ -149,16 +149,16 @@ impl Decoder {
 
     fn decode_chain(
         &mut self,
-        pack: &Pack,
+        pack: &PackReader,
         offset: PackOffset,
-        bases: Bases<'_>,
+        bases: BaseSources<'_>,
         below: u64,
         out: &mut Vec<u8>,
     ) -> Result<Option<ObjectKind>, Error> {
         let Some(end) = self.follow_below(pack, offset, bases, below)? else {
             return Ok(None);
         };
-        if let (true, End::Entry { kind, link }) = (self.chain.is_empty(), &end) {
+        if let (true, ChainEnd::Entry { kind, link }) = (self.chain.is_empty(), &end) {
             self.inflate(pack, *link, out)?;
             return Ok(Some(*kind));
         }
@@ -186,9 +186,9 @@ impl Decoder {
     /// Fails as [`decode`](Self::decode) does.
     pub fn share_below(
         &mut self,
-        pack: &Pack,
+        pack: &PackReader,
         offset: PackOffset,
-        bases: Bases<'_>,
+        bases: BaseSources<'_>,
         below: u64,
     ) -> Result<Option<CachedBase>, Error> {
         self.begin();
@@ -208,15 +208,15 @@ impl Decoder {
     /// chain takes at least `below` bytes.
     fn follow_below(
         &mut self,
-        pack: &Pack,
+        pack: &PackReader,
         offset: PackOffset,
-        bases: Bases<'_>,
+        bases: BaseSources<'_>,
         below: u64,
-    ) -> Result<Option<End>, Error> {
+    ) -> Result<Option<ChainEnd>, Error> {
         let end = self.follow(pack, offset, bases)?;
         let end_bytes = match &end {
-            End::Cached(base) => base.bytes.len() as u64,
-            End::Entry { link, .. } => link.size_bytes,
+            ChainEnd::Cached(base) => base.bytes.len() as u64,
+            ChainEnd::Entry { link, .. } => link.size_bytes,
         };
         let largest = self.chain.iter().map(|link| link.size_bytes).max();
         Ok((end_bytes.max(largest.unwrap_or(0)) < below).then_some(end))
@@ -226,15 +226,15 @@ impl Decoder {
     /// results. Returns `None` if a result takes at least `below` bytes.
     fn climb(
         &mut self,
-        pack: &Pack,
-        end: End,
+        pack: &PackReader,
+        end: ChainEnd,
         left: usize,
-        bases: Bases<'_>,
+        bases: BaseSources<'_>,
         below: u64,
     ) -> Result<Option<CachedBase>, Error> {
         let mut base = match end {
-            End::Cached(base) => base,
-            End::Entry { kind, link } => self.inflate_base(pack, kind, link, bases.cache)?,
+            ChainEnd::Cached(base) => base,
+            ChainEnd::Entry { kind, link } => self.inflate_base(pack, kind, link, bases.cache)?,
         };
         while self.chain.len() > left
             && let Some(link) = self.chain.pop()
@@ -250,9 +250,9 @@ impl Decoder {
     /// Inflates the end of a chain, and caches it.
     fn inflate_base(
         &mut self,
-        pack: &Pack,
+        pack: &PackReader,
         kind: ObjectKind,
-        link: Link,
+        link: DeltaLink,
         cache: &BaseCache,
     ) -> Result<CachedBase, Error> {
         let mut bytes = Vec::new();
@@ -261,7 +261,7 @@ impl Decoder {
     }
 
     /// Inflates a delta. Returns the declared size of its result.
-    fn inflate_delta(&mut self, pack: &Pack, link: Link) -> Result<u64, Error> {
+    fn inflate_delta(&mut self, pack: &PackReader, link: DeltaLink) -> Result<u64, Error> {
         let mut delta = std::mem::take(&mut self.delta);
         let inflated = self.inflate(pack, link, &mut delta);
         self.delta = delta;
@@ -273,9 +273,9 @@ impl Decoder {
     /// Applies the delta that was inflated last, and caches the result.
     fn apply_delta(
         &mut self,
-        pack: &Pack,
+        pack: &PackReader,
         base: &CachedBase,
-        link: Link,
+        link: DeltaLink,
         cache: &BaseCache,
     ) -> Result<CachedBase, Error> {
         let mut bytes = Vec::new();
@@ -285,7 +285,7 @@ impl Decoder {
 
     fn chain_header(
         &mut self,
-        pack: &Pack,
+        pack: &PackReader,
         offset: PackOffset,
         find: &dyn Fn(&oid) -> Result<Option<PackOffset>, Error>,
     ) -> Result<gix_object::Header, Error> {
@@ -296,8 +296,8 @@ impl Decoder {
                 break kind;
             }
             let (link, next) = match self.step(pack, at, find)? {
-                Step::Base(link, next) => (link, next),
-                Step::Whole(kind, link) => {
+                ChainEntry::Base(link, next) => (link, next),
+                ChainEntry::Whole(kind, link) => {
                     size.get_or_insert(link.size_bytes);
                     self.kinds.insert(pack.key(), at, kind);
                     break kind;
@@ -318,15 +318,20 @@ impl Decoder {
 
     /// Follows the chain from `offset` to the first non-delta or cached base, and records the
     /// deltas.
-    fn follow(&mut self, pack: &Pack, offset: PackOffset, bases: Bases<'_>) -> Result<End, Error> {
+    fn follow(
+        &mut self,
+        pack: &PackReader,
+        offset: PackOffset,
+        bases: BaseSources<'_>,
+    ) -> Result<ChainEnd, Error> {
         let mut at = offset;
         loop {
             if let Some(base) = bases.cache.get(pack.key(), at) {
-                return Ok(End::Cached(base));
+                return Ok(ChainEnd::Cached(base));
             }
             match self.step(pack, at, bases.find)? {
-                Step::Whole(kind, link) => return Ok(End::Entry { kind, link }),
-                Step::Base(link, next) => {
+                ChainEntry::Whole(kind, link) => return Ok(ChainEnd::Entry { kind, link }),
+                ChainEntry::Base(link, next) => {
                     self.push(pack, link)?;
                     at = next;
                 }
@@ -337,26 +342,26 @@ impl Decoder {
     /// Returns the type of the entry at `at`, and for a delta the position of its base.
     fn step(
         &mut self,
-        pack: &Pack,
+        pack: &PackReader,
         at: PackOffset,
         find: &dyn Fn(&oid) -> Result<Option<PackOffset>, Error>,
-    ) -> Result<Step, Error> {
+    ) -> Result<ChainEntry, Error> {
         let entry = pack.entry_in(&mut self.window, at)?;
-        let link = Link {
+        let link = DeltaLink {
             offset: at,
             data_offset: at.0 + entry.header_len as u64,
             size_bytes: entry.size_bytes,
         };
         Ok(match entry.header {
-            Header::Object(kind) => Step::Whole(kind, link),
-            Header::OffsetDelta { .. } | Header::RefDelta { .. } => {
-                Step::Base(link, base_of(pack, at, &entry, find)?)
+            EntryHeader::Object(kind) => ChainEntry::Whole(kind, link),
+            EntryHeader::OffsetDelta { .. } | EntryHeader::RefDelta { .. } => {
+                ChainEntry::Base(link, base_of(pack, at, &entry, find)?)
             }
         })
     }
 
     /// Records a delta of a chain. Fails if there are more deltas than the pack has entries.
-    fn push(&mut self, pack: &Pack, link: Link) -> Result<(), Error> {
+    fn push(&mut self, pack: &PackReader, link: DeltaLink) -> Result<(), Error> {
         if self.chain.len() >= pack.len() as usize {
             return Err(pack.corrupt("chain of deltas leads back to itself", link.offset.0));
         }
@@ -364,7 +369,12 @@ impl Decoder {
         Ok(())
     }
 
-    fn inflate(&mut self, pack: &Pack, link: Link, out: &mut Vec<u8>) -> Result<(), Error> {
+    fn inflate(
+        &mut self,
+        pack: &PackReader,
+        link: DeltaLink,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Error> {
         let inflater = &mut self.inflater;
         with_data(pack, &mut self.window, link, link.size_bytes, |data| {
             inflater.inflate(data, link.size_bytes, out)
@@ -373,7 +383,7 @@ impl Decoder {
     }
 
     /// Returns the size of the result of the delta `link`.
-    fn result_size(&mut self, pack: &Pack, link: Link) -> Result<u64, Error> {
+    fn result_size(&mut self, pack: &PackReader, link: DeltaLink) -> Result<u64, Error> {
         let inflater = &mut self.inflater;
         let mut start = [0; DELTA_SIZES_LEN];
         let wanted = start.len() as u64;
@@ -388,18 +398,18 @@ impl Decoder {
 }
 
 /// Adds the path and the offset to an error.
-fn at_link(pack: &Pack, link: Link) -> impl Fn(Error) -> Error {
+fn at_link(pack: &PackReader, link: DeltaLink) -> impl Fn(Error) -> Error {
     move |error| error.at_path(pack.path()).at_offset(link.offset.0)
 }
 
 /// Returns the offset of the base of the delta `entry` at `offset`.
 pub(super) fn base_of(
-    pack: &Pack,
+    pack: &PackReader,
     offset: PackOffset,
     entry: &Entry,
     find: &dyn Fn(&oid) -> Result<Option<PackOffset>, Error>,
 ) -> Result<PackOffset, Error> {
-    if let Header::RefDelta { base } = &entry.header {
+    if let EntryHeader::RefDelta { base } = &entry.header {
         return find(base)?.ok_or_else(|| {
             Error::new(ErrorKind::Missing, "base of delta is not in the pack")
                 .on_object(base)
@@ -414,7 +424,7 @@ pub(super) fn base_of(
 /// Caches an object, unless a check shows that the pack was damaged while it was read.
 fn keep(
     cache: &BaseCache,
-    pack: &Pack,
+    pack: &PackReader,
     offset: PackOffset,
     kind: ObjectKind,
     bytes: Vec<u8>,
@@ -432,9 +442,9 @@ fn keep(
 /// deflated bytes is unknown: if the pack is not mapped and the bytes read so far are not
 /// sufficient, more are read.
 pub(super) fn with_data<T>(
-    pack: &Pack,
-    window: &mut Window,
-    link: Link,
+    pack: &PackReader,
+    window: &mut ReadWindow,
+    link: DeltaLink,
     size: u64,
     mut inflate: impl FnMut(&[u8]) -> Result<T, Error>,
 ) -> Result<T, Error> {

@@ -2,10 +2,10 @@
 
 use gix_object::Kind as ObjectKind;
 
-use super::{Pack, PackOffset, PackOrder, PackPosition};
-use crate::entry::Header;
+use super::{PackOffset, PackOrder, PackPosition, PackReader};
+use crate::entry::EntryHeader;
 use crate::error::{Error, ErrorKind};
-use crate::idx::Index;
+use crate::idx::PackIndex;
 
 /// Returns the types of all objects of `pack`, in pack order. Reads the header of each entry once
 /// and inflates nothing: the type of a delta is the type of its base.
@@ -14,7 +14,11 @@ use crate::idx::Index;
 /// Fails with `ErrorKind::Corrupt` or `ErrorKind::Truncated` if an entry is damaged or its base is
 /// invalid, with `ErrorKind::Missing` if a base named by id is not in the pack, and with
 /// `ErrorKind::Io` if the files cannot be read.
-pub fn kinds(pack: &Pack, index: &Index, order: &PackOrder) -> Result<Vec<ObjectKind>, Error> {
+pub fn kinds(
+    pack: &PackReader,
+    index: &PackIndex,
+    order: &PackOrder,
+) -> Result<Vec<ObjectKind>, Error> {
     let mut kinds: Vec<Option<ObjectKind>> = vec![None; order.len() as usize];
     let mut chain = Vec::new();
     for place in 0..order.len() {
@@ -29,8 +33,8 @@ pub fn kinds(pack: &Pack, index: &Index, order: &PackOrder) -> Result<Vec<Object
                 return Err(Error::new(ErrorKind::Corrupt, message).at_path(pack.path()));
             }
             match step(pack, index, order, place)? {
-                Step::Kind(kind) => break kind,
-                Step::Base(base) => place = base,
+                KindStep::Kind(kind) => break kind,
+                KindStep::Base(base) => place = base,
             }
         };
         for place in chain.drain(..) {
@@ -40,24 +44,29 @@ pub fn kinds(pack: &Pack, index: &Index, order: &PackOrder) -> Result<Vec<Object
     Ok(kinds.into_iter().flatten().collect())
 }
 
-enum Step {
+enum KindStep {
     Kind(ObjectKind),
     /// The position of the base.
     Base(u32),
 }
 
-fn step(pack: &Pack, index: &Index, order: &PackOrder, place: u32) -> Result<Step, Error> {
+fn step(
+    pack: &PackReader,
+    index: &PackIndex,
+    order: &PackOrder,
+    place: u32,
+) -> Result<KindStep, Error> {
     let Some((offset, _)) = order.get(PackPosition(place)) else {
         return Err(Error::new(ErrorKind::Corrupt, "no such entry").at_path(pack.path()));
     };
     let entry = pack.entry(offset)?;
     let base: Option<PackOffset> = match &entry.header {
-        Header::Object(kind) => return Ok(Step::Kind(*kind)),
-        Header::OffsetDelta { .. } => pack.base_offset(offset, &entry.header)?,
-        Header::RefDelta { base } => index.find_offset(base)?,
+        EntryHeader::Object(kind) => return Ok(KindStep::Kind(*kind)),
+        EntryHeader::OffsetDelta { .. } => pack.base_offset(offset, &entry.header)?,
+        EntryHeader::RefDelta { base } => index.find_offset(base)?,
     };
     match base.and_then(|base| order.position(base)) {
-        Some(base) => Ok(Step::Base(base.0)),
+        Some(base) => Ok(KindStep::Base(base.0)),
         None => Err(
             Error::new(ErrorKind::Missing, "delta base is not in the pack")
                 .at_path(pack.path())

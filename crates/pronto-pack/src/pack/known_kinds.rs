@@ -11,11 +11,11 @@ const SLOTS: usize = 8192;
 /// A table in which each entry has one slot, which contains the last inserted entry.
 #[derive(Default)]
 pub(super) struct KnownKinds {
-    slots: Vec<Slot>,
+    slots: Vec<KindSlot>,
 }
 
 #[derive(Clone, Copy)]
-struct Slot {
+struct KindSlot {
     pack: PackKey,
     offset: PackOffset,
     kind: ObjectKind,
@@ -30,7 +30,7 @@ impl KnownKinds {
 
     /// Caches the type of the object at `offset` of `pack`.
     pub(super) fn insert(&mut self, pack: PackKey, offset: PackOffset, kind: ObjectKind) {
-        let slot = Slot { pack, offset, kind };
+        let slot = KindSlot { pack, offset, kind };
         match self.slots.get_mut(place(pack, offset)) {
             Some(place) => *place = slot,
             // The initial value is arbitrary, because any entry is valid.

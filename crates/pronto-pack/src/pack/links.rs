@@ -20,8 +20,8 @@ use std::ops::Range;
 
 use pronto_hash::ObjectId;
 
-use super::{Pack, PackOrder};
-use crate::idx::Index;
+use super::{PackOrder, PackReader};
+use crate::idx::PackIndex;
 
 pub use scan::Scan;
 
@@ -30,7 +30,7 @@ const NONE: u32 = u32::MAX;
 
 /// The type of a tree entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Child {
+pub enum TreeEntryKind {
     /// A subdirectory.
     Tree,
     /// A file or a symbolic link.
@@ -41,7 +41,7 @@ pub enum Child {
 
 /// The target of a tree entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found<'a> {
+pub enum LinkTarget<'a> {
     /// An object of the pack, with its row in the index.
     Row(u32),
     /// An object outside the pack.
@@ -50,7 +50,7 @@ pub enum Found<'a> {
 
 /// A part of the list of entries of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Piece<'a> {
+pub enum EntryListPiece<'a> {
     /// Entries that are copied from the delta base of the tree.
     Copied {
         /// The number of the first entry in the base.
@@ -61,9 +61,9 @@ pub enum Piece<'a> {
     /// An entry that is not copied.
     Entry {
         /// The type of the entry.
-        child: Child,
+        child: TreeEntryKind,
         /// The target of the entry.
-        to: Found<'a>,
+        to: LinkTarget<'a>,
         /// The name of the entry.
         name: &'a [u8],
     },
@@ -82,7 +82,7 @@ enum Tag {
 /// The stored form of a piece. For a run: the first entry and the count. For an entry: the row or
 /// the number of the outside id, and the number of the name.
 #[derive(Clone, Copy, Debug)]
-struct Stored {
+struct StoredLink {
     tag: Tag,
     target: u32,
     name: u32,
@@ -90,8 +90,8 @@ struct Stored {
 
 /// The results of one worker.
 #[derive(Debug, Default)]
-struct Arena {
-    pieces: Vec<Stored>,
+struct LinkArena {
+    pieces: Vec<StoredLink>,
     names: Vec<u8>,
     /// The end of each name in the names.
     ends: Vec<u32>,
@@ -99,7 +99,7 @@ struct Arena {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Record {
+struct TreeRecord {
     /// The number of the arena, or `NONE` if the tree is unknown.
     arena: u32,
     start: u32,
@@ -112,9 +112,9 @@ struct Record {
 #[derive(Clone, Copy, Debug)]
 pub struct PackFiles<'a> {
     /// The pack.
-    pub pack: &'a Pack,
+    pub pack: &'a PackReader,
     /// The index of the pack.
-    pub index: &'a Index,
+    pub index: &'a PackIndex,
     /// The entries of the pack in pack order.
     pub order: &'a PackOrder,
 }
@@ -123,15 +123,15 @@ pub struct PackFiles<'a> {
 #[derive(Debug)]
 pub struct TreeLinks {
     /// The records, by row of the index.
-    records: Vec<Record>,
-    arenas: Vec<Arena>,
+    records: Vec<TreeRecord>,
+    arenas: Vec<LinkArena>,
 }
 
 /// The entries of a tree.
 #[derive(Clone, Copy, Debug)]
 pub struct Tree<'a> {
-    arena: &'a Arena,
-    pieces: &'a [Stored],
+    arena: &'a LinkArena,
+    pieces: &'a [StoredLink],
     base: u32,
 }
 
@@ -158,34 +158,34 @@ impl TreeLinks {
         row: u32,
         is_seen: impl Fn(u32) -> bool,
         is_done: impl Fn(u32) -> bool,
-        mut visit: impl FnMut(Child, Found<'a>, &'a [u8]),
+        mut visit: impl FnMut(TreeEntryKind, LinkTarget<'a>, &'a [u8]),
     ) -> bool {
         let Some(tree) = self.get(row) else {
             return false;
         };
         // A delta cannot be its own base, so there are no more levels than trees.
-        let mut levels = vec![Level::new(tree, 0..u32::MAX)];
+        let mut levels = vec![OpenTree::new(tree, 0..u32::MAX)];
         while let Some(level) = levels.last_mut() {
             let (arena, base) = (level.tree.arena, level.tree.base);
             match level.next() {
                 None => _ = levels.pop(),
-                Some(Next::Entry(stored)) => {
+                Some(TreeItem::Entry(stored)) => {
                     // Most entries have been seen, so their names are not read.
                     let is_inside = matches!(stored.tag, Tag::Tree | Tag::Blob);
                     if is_inside && is_seen(stored.target) {
                         continue;
                     }
-                    if let Piece::Entry { child, to, name } = arena.piece(stored)
-                        && child != Child::Submodule
+                    if let EntryListPiece::Entry { child, to, name } = arena.piece(stored)
+                        && child != TreeEntryKind::Submodule
                     {
                         visit(child, to, name);
                     }
                 }
-                Some(Next::Copied(range)) if !is_done(base) => {
+                Some(TreeItem::Copied(range)) if !is_done(base) => {
                     let base = self.get(base);
-                    levels.extend(base.map(|base| Level::new(base, range)));
+                    levels.extend(base.map(|base| OpenTree::new(base, range)));
                 }
-                Some(Next::Copied(_)) => {}
+                Some(TreeItem::Copied(_)) => {}
             }
         }
         true
@@ -199,33 +199,33 @@ impl<'a> Tree<'a> {
     }
 
     /// Returns the pieces of the list of entries.
-    pub fn pieces(self) -> impl Iterator<Item = Piece<'a>> {
+    pub fn pieces(self) -> impl Iterator<Item = EntryListPiece<'a>> {
         self.pieces
             .iter()
             .map(move |stored| self.arena.piece(stored))
     }
 }
 
-impl Arena {
-    fn piece(&self, stored: &Stored) -> Piece<'_> {
+impl LinkArena {
+    fn piece(&self, stored: &StoredLink) -> EntryListPiece<'_> {
         let (child, is_outside) = match stored.tag {
             Tag::Copied => {
-                return Piece::Copied {
+                return EntryListPiece::Copied {
                     first: stored.target,
                     count: stored.name,
                 };
             }
-            Tag::Tree => (Child::Tree, false),
-            Tag::Blob => (Child::Blob, false),
-            Tag::OutsideTree => (Child::Tree, true),
-            Tag::OutsideBlob => (Child::Blob, true),
-            Tag::Submodule => (Child::Submodule, true),
+            Tag::Tree => (TreeEntryKind::Tree, false),
+            Tag::Blob => (TreeEntryKind::Blob, false),
+            Tag::OutsideTree => (TreeEntryKind::Tree, true),
+            Tag::OutsideBlob => (TreeEntryKind::Blob, true),
+            Tag::Submodule => (TreeEntryKind::Submodule, true),
         };
-        Piece::Entry {
+        EntryListPiece::Entry {
             child,
             to: match is_outside {
-                false => Found::Row(stored.target),
-                true => Found::Outside(&self.outside[stored.target as usize]),
+                false => LinkTarget::Row(stored.target),
+                true => LinkTarget::Outside(&self.outside[stored.target as usize]),
             },
             name: self.name(stored.name),
         }
@@ -242,14 +242,14 @@ impl Arena {
 }
 
 /// The next item of a tree.
-enum Next<'a> {
-    Entry(&'a Stored),
+enum TreeItem<'a> {
+    Entry(&'a StoredLink),
     /// A range of entries of the base.
     Copied(Range<u32>),
 }
 
 /// A tree of which a range of entries is being visited.
-struct Level<'a> {
+struct OpenTree<'a> {
     tree: Tree<'a>,
     next: usize,
     /// The number of the first entry of the next piece.
@@ -257,9 +257,9 @@ struct Level<'a> {
     wanted: Range<u32>,
 }
 
-impl<'a> Level<'a> {
+impl<'a> OpenTree<'a> {
     fn new(tree: Tree<'a>, wanted: Range<u32>) -> Self {
-        Level {
+        OpenTree {
             tree,
             next: 0,
             at: 0,
@@ -269,7 +269,7 @@ impl<'a> Level<'a> {
 
     /// Returns the next piece within the range.
     #[inline]
-    fn next(&mut self) -> Option<Next<'a>> {
+    fn next(&mut self) -> Option<TreeItem<'a>> {
         loop {
             if self.at >= self.wanted.end {
                 return None;
@@ -280,7 +280,7 @@ impl<'a> Level<'a> {
             let Tag::Copied = stored.tag else {
                 self.at += 1;
                 if start >= self.wanted.start {
-                    return Some(Next::Entry(stored));
+                    return Some(TreeItem::Entry(stored));
                 }
                 continue;
             };
@@ -289,7 +289,7 @@ impl<'a> Level<'a> {
             let to = self.at.min(self.wanted.end);
             if from < to {
                 let first = stored.target.saturating_add(from - start);
-                return Some(Next::Copied(first..first.saturating_add(to - from)));
+                return Some(TreeItem::Copied(first..first.saturating_add(to - from)));
             }
         }
     }

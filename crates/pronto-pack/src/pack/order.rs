@@ -1,8 +1,8 @@
 //! The entries of a pack in pack order: their ends, and their rows in the index.
 
-use super::{Pack, PackOffset};
+use super::{PackOffset, PackReader};
 use crate::error::{Error, ErrorKind};
-use crate::idx::{Index, IndexPosition};
+use crate::idx::{IndexPosition, PackIndex};
 use crate::rev::ReverseIndex;
 
 /// The number of an object in the order of offsets.
@@ -22,8 +22,8 @@ impl PackOrder {
     /// Sorts the offsets of `index`, which must belong to `pack`.
     ///
     /// # Errors
-    /// Fails as [`Index::scan`] does.
-    pub fn new(pack: &Pack, index: &Index) -> Result<PackOrder, Error> {
+    /// Fails as [`PackIndex::scan`] does.
+    pub fn new(pack: &PackReader, index: &PackIndex) -> Result<PackOrder, Error> {
         let mut entries: Vec<(u64, u32)> = Vec::new();
         index.scan(0..index.len(), |position, _, offset| {
             entries.push((offset.0, position.0));
@@ -44,8 +44,8 @@ impl PackOrder {
     /// Fails as [`new`](Self::new) does, and with `ErrorKind::Corrupt` if `reverse` does not list
     /// the entries in pack order.
     pub fn from_reverse(
-        pack: &Pack,
-        index: &Index,
+        pack: &PackReader,
+        index: &PackIndex,
         reverse: &ReverseIndex,
     ) -> Result<PackOrder, Error> {
         let mut by_row = Vec::new();

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use gix_object::Kind as ObjectKind;
 use pronto_hash::oid;
 use pronto_io::error::IoContext as _;
-use pronto_io::view::View;
+use pronto_io::view::FileView;
 
 use super::decode::base_of;
-use super::{EntryReader, Pack, PackOffset};
+use super::{EntryReader, PackOffset, PackReader};
 use crate::delta;
-use crate::entry::{Entry, Header};
+use crate::entry::{Entry, EntryHeader};
 use crate::error::{Error, ErrorKind};
 use crate::temporary::{mapped, unnamed};
 
@@ -30,13 +30,13 @@ pub struct Spooled {
 }
 
 /// A delta of the chain.
-struct Link {
+struct SpooledDelta {
     data_offset: u64,
     size_bytes: u64,
     offset: PackOffset,
 }
 
-impl Pack {
+impl PackReader {
     /// Builds the object at `offset` in an unnamed file in `directory`; `find` returns the offset
     /// in this pack of a base that is named by its id. Takes half a MiB of memory, independent of
     /// the size of the object. Writes the object once for each step of its chain.
@@ -53,7 +53,7 @@ impl Pack {
     ) -> Result<Spooled, Error> {
         let mut chain = Vec::new();
         let at = self.follow(offset, find, &mut |offset, entry| {
-            chain.push(Link {
+            chain.push(SpooledDelta {
                 data_offset: offset.0 + entry.header_len as u64,
                 size_bytes: entry.size_bytes,
                 offset,
@@ -101,7 +101,7 @@ impl Pack {
         let (mut at, mut length) = (offset, 0);
         loop {
             let entry = self.entry(at)?;
-            if matches!(entry.header, Header::Object(_)) {
+            if matches!(entry.header, EntryHeader::Object(_)) {
                 return Ok(at);
             }
             if length >= self.len() {
@@ -114,11 +114,16 @@ impl Pack {
     }
 
     /// Applies the delta `link` to the base in the file `base`. Returns the file with the result.
-    fn step(self: &Arc<Self>, base: File, link: &Link, directory: &Path) -> Result<File, Error> {
+    fn step(
+        self: &Arc<Self>,
+        base: File,
+        link: &SpooledDelta,
+        directory: &Path,
+    ) -> Result<File, Error> {
         let mut stream = self.stream(link.data_offset, link.size_bytes, ObjectKind::Blob);
         let delta = unnamed(directory, |out| self.copy(&mut stream, out, link.offset))?;
         let (delta, base) = (mapped(delta, directory)?, mapped(base, directory)?);
-        let bytes = View::bytes;
+        let bytes = FileView::bytes;
         unnamed(directory, |out| {
             let (base, delta) = (bytes(&base), bytes(&delta));
             delta::apply_to(base.unwrap_or_default(), delta.unwrap_or_default(), out)

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use gix_object::Kind as ObjectKind;
 use sirocco::{Format, inflate};
 
-use super::{Pack, PackOffset, Window};
-use crate::entry::Header;
+use super::{PackOffset, PackReader, ReadWindow};
+use crate::entry::EntryHeader;
 use crate::error::Error;
 
 /// The number of bytes that are read at once from a pack that is not mapped.
@@ -20,18 +20,18 @@ pub struct EntryReader {
     kind: ObjectKind,
     size_bytes: u64,
     rest: u64,
-    pack: Arc<Pack>,
+    pack: Arc<PackReader>,
     reader: inflate::Reader<Deflated>,
 }
 
-impl Pack {
+impl PackReader {
     /// Returns a reader of the object at `offset`; `None` if the entry is a delta.
     ///
     /// # Errors
-    /// Fails as [`Pack::entry`] does.
+    /// Fails as [`PackReader::entry`] does.
     pub fn reader(self: &Arc<Self>, offset: PackOffset) -> Result<Option<EntryReader>, Error> {
         let entry = self.entry(offset)?;
-        let Header::Object(kind) = entry.header else {
+        let EntryHeader::Object(kind) = entry.header else {
             return Ok(None);
         };
         let data_offset = offset.0 + entry.header_len as u64;
@@ -48,7 +48,7 @@ impl Pack {
         let deflated = Deflated {
             pack: self.clone(),
             at,
-            window: Window::default(),
+            window: ReadWindow::default(),
         };
         EntryReader {
             kind,
@@ -96,9 +96,9 @@ impl Read for EntryReader {
 
 /// The deflated bytes of a pack from an offset on.
 struct Deflated {
-    pack: Arc<Pack>,
+    pack: Arc<PackReader>,
     at: u64,
-    window: Window,
+    window: ReadWindow,
 }
 
 impl Read for Deflated {

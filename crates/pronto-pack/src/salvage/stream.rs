@@ -97,7 +97,7 @@ impl<'a> Reader<'a> {
 }
 
 /// A zlib stream within the pack.
-pub(super) struct Stream<'a, 'b> {
+pub(super) struct ZlibStream<'a, 'b> {
     reader: &'a mut Reader<'b>,
     inflate: Inflate,
     /// The return code of zlib, if the stream has ended.
@@ -109,14 +109,14 @@ pub(super) struct Stream<'a, 'b> {
 }
 
 /// The result of inflating some bytes.
-pub(super) struct Step {
+pub(super) struct InflateStep {
     pub(super) produced: usize,
     pub(super) code: Option<i32>,
 }
 
-impl<'a, 'b> Stream<'a, 'b> {
-    pub(super) fn new(reader: &'a mut Reader<'b>) -> Stream<'a, 'b> {
-        Stream {
+impl<'a, 'b> ZlibStream<'a, 'b> {
+    pub(super) fn new(reader: &'a mut Reader<'b>) -> ZlibStream<'a, 'b> {
+        ZlibStream {
             reader,
             inflate: Inflate::new(true, WINDOW_BITS),
             code: None,
@@ -126,7 +126,7 @@ impl<'a, 'b> Stream<'a, 'b> {
     }
 
     /// Inflates the available bytes, as far as `out` has space.
-    pub(super) fn step(&mut self, out: &mut [u8]) -> Result<Step, Error> {
+    pub(super) fn step(&mut self, out: &mut [u8]) -> Result<InflateStep, Error> {
         let input = self.reader.fill(1)?;
         let (taken, produced) = (self.inflate.total_in(), self.inflate.total_out());
         let result = self.inflate.decompress(input, out, InflateFlush::NoFlush);
@@ -143,7 +143,7 @@ impl<'a, 'b> Stream<'a, 'b> {
             }
         };
         self.code = code.filter(|code| *code != BUFFER_ERROR);
-        Ok(Step { produced, code })
+        Ok(InflateStep { produced, code })
     }
 
     /// Returns the reason why zlib rejects the stream, if it does.
@@ -158,7 +158,7 @@ impl<'a, 'b> Stream<'a, 'b> {
     }
 }
 
-impl Read for Stream<'_, '_> {
+impl Read for ZlibStream<'_, '_> {
     fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
         let ended = || std::io::Error::from(std::io::ErrorKind::InvalidData);
         while !out.is_empty() {
@@ -168,7 +168,7 @@ impl Read for Stream<'_, '_> {
                 Some(_) => return Err(ended()),
             }
             match self.step(out) {
-                Ok(Step { produced: 0, .. }) => {}
+                Ok(InflateStep { produced: 0, .. }) => {}
                 Ok(step) => return Ok(step.produced),
                 Err(error) => {
                     self.failure = Some(error);

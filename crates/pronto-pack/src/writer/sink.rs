@@ -8,7 +8,7 @@ use super::PackWriter;
 use crate::error::{Error, ErrorKind};
 
 /// Receives the bytes of entries in order, and the start of each entry.
-pub trait Sink {
+pub trait PackSink {
     /// Writes the next bytes, which may be of many entries or a part of an entry.
     ///
     /// # Errors
@@ -26,7 +26,7 @@ pub trait Sink {
     fn wants_crc(&self) -> bool;
 }
 
-impl Sink for PackWriter {
+impl PackSink for PackWriter {
     fn put(&mut self, bytes: &[u8]) -> Result<(), Error> {
         PackWriter::put(self, bytes)
     }
@@ -117,7 +117,7 @@ impl<'a> PackStream<'a> {
     }
 }
 
-impl Sink for PackStream<'_> {
+impl PackSink for PackStream<'_> {
     fn put(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.digester.update(bytes);
         self.bytes += bytes.len() as u64;

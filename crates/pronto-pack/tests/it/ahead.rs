@@ -6,12 +6,12 @@ use super::support::{Maker, Repository, delta, files, id_of, paths};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::Kind;
 use pronto_pack::Error;
-use pronto_pack::entry::Header;
-use pronto_pack::indexer::{Context, Options, index_stream};
+use pronto_pack::entry::EntryHeader;
+use pronto_pack::indexer::{IndexContext, Options, index_stream};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use tempfile::TempDir;
 
-const BLOB: Header = Header::Object(ObjectKind::Blob);
+const BLOB: EntryHeader = EntryHeader::Object(ObjectKind::Blob);
 
 fn noise(random: &mut Random, len: usize) -> Vec<u8> {
     (0..len).map(|_| random.below(256) as u8).collect()
@@ -38,12 +38,16 @@ fn large() -> Vec<u8> {
             _ if number % 3 == 0 => {
                 let delta = delta(100, format!("delta {number}").as_bytes());
                 let distance = maker.bytes.len() as u64 - maker.offsets[0];
-                maker.entry(Header::OffsetDelta { distance }, delta.len() as u64, &delta);
+                maker.entry(
+                    EntryHeader::OffsetDelta { distance },
+                    delta.len() as u64,
+                    &delta,
+                );
             }
             _ if number % 100 == 1 => {
                 let delta = delta(100, format!("delta by id {number}").as_bytes());
                 let base = id_of(ObjectKind::Blob, &base);
-                maker.entry(Header::RefDelta { base }, delta.len() as u64, &delta);
+                maker.entry(EntryHeader::RefDelta { base }, delta.len() as u64, &delta);
             }
             _ => {
                 let len = random.below(3000) as usize;
@@ -54,7 +58,11 @@ fn large() -> Vec<u8> {
     maker.finish()
 }
 
-fn index(pack: &[u8], threads: usize, context: &Context<'_>) -> (TempDir, Result<Vec<u8>, Error>) {
+fn index(
+    pack: &[u8],
+    threads: usize,
+    context: &IndexContext<'_>,
+) -> (TempDir, Result<Vec<u8>, Error>) {
     let directory = TempDir::new().expect("a temporary directory");
     let mut options = Options::default();
     options.threads = threads;
@@ -72,9 +80,9 @@ fn looking_ahead_changes_nothing() {
     let now_and_then = || asked.fetch_add(1, Relaxed) % 5 < 2;
     for threads in [2, 3, 9] {
         for ready in [&(|| true) as &(dyn Fn() -> bool + Sync), &now_and_then] {
-            let context = Context {
+            let context = IndexContext {
                 ready: Some(ready),
-                ..Context::default()
+                ..IndexContext::default()
             };
             let (directory, leftover) = index(&pack, threads, &context);
             assert_eq!(leftover.expect("the pack is sound"), b"and more");
@@ -87,9 +95,9 @@ fn looking_ahead_changes_nothing() {
 #[test]
 fn damage_is_found_where_it_is() {
     let pack = large();
-    let context = Context {
+    let context = IndexContext {
         ready: Some(&|| true),
-        ..Context::default()
+        ..IndexContext::default()
     };
     let mut random = Random::new(3);
     for _ in 0..30 {
@@ -99,7 +107,7 @@ fn damage_is_found_where_it_is() {
             0 => broken.truncate(at),
             _ => broken[at] ^= 1 << random.below(8),
         }
-        let (_, expected) = index(&broken, 1, &Context::default());
+        let (_, expected) = index(&broken, 1, &IndexContext::default());
         let (directory, found) = index(&broken, 3, &context);
         let (expected, found) = (expected.expect_err("broken"), found.expect_err("broken"));
         assert_eq!(found.to_string(), expected.to_string(), "byte {at}");

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{Kind, ObjectId};
-use pronto_io::view::{Access, View};
-use pronto_pack::bitmap::Bitmaps;
-use pronto_pack::idx::{Index, IndexPosition};
+use pronto_io::view::{FileView, ViewAccess};
+use pronto_pack::bitmap::BitmapFile;
+use pronto_pack::idx::{IndexPosition, PackIndex};
 use pronto_pack::midx::MultiIndex;
-use pronto_pack::pack::{Pack, PackOrder, PackPosition};
+use pronto_pack::pack::{PackOrder, PackPosition, PackReader};
 use pronto_pack::rev::ReverseIndex;
 use pronto_pack::{Error, ErrorKind};
 
@@ -35,7 +35,7 @@ pub(crate) fn file(repository: &Repository, extension: &str) -> PathBuf {
 }
 
 /// Returns the objects reachable from `commit` as listed by git.
-fn told(repository: &Repository, commit: &ObjectId) -> BTreeSet<ObjectId> {
+fn reported(repository: &Repository, commit: &ObjectId) -> BTreeSet<ObjectId> {
     let arguments = ["rev-list", "--objects", &commit.to_string()];
     let text = repository.git(&arguments, b"");
     let text = String::from_utf8_lossy(&text);
@@ -48,7 +48,7 @@ fn told(repository: &Repository, commit: &ObjectId) -> BTreeSet<ObjectId> {
 
 /// Asserts that all bitmaps agree with git. `ids` are the objects by their bits, with their
 /// positions in the index.
-fn check(repository: &Repository, bitmaps: &Bitmaps, ids: &[(ObjectId, IndexPosition)]) {
+fn check(repository: &Repository, bitmaps: &BitmapFile, ids: &[(ObjectId, IndexPosition)]) {
     let kinds = repository.git(
         &[
             "cat-file",
@@ -83,22 +83,22 @@ fn check(repository: &Repository, bitmaps: &Bitmaps, ids: &[(ObjectId, IndexPosi
         found += 1;
         assert_eq!(kind, "commit");
         let reachable: BTreeSet<ObjectId> = bits.iter().map(|bit| ids[bit as usize].0).collect();
-        assert_eq!(reachable, told(repository, id), "{id}");
+        assert_eq!(reachable, reported(repository, id), "{id}");
     }
     assert_eq!(found, bitmaps.len());
     assert!(found > 3);
 }
 
-fn check_pack(repository: &Repository, access: Access, has_table: bool) {
+fn check_pack(repository: &Repository, access: ViewAccess, has_table: bool) {
     let kind = match repository.git(&["rev-parse", "--show-object-format"], b"")[3] {
         b'2' => Kind::Sha256,
         _ => Kind::Sha1,
     };
-    let pack = Pack::open(file(repository, "pack"), kind, access).expect("a pack");
-    let index = Index::open(file(repository, "idx"), kind, access).expect("an index");
+    let pack = PackReader::open(file(repository, "pack"), kind, access).expect("a pack");
+    let index = PackIndex::open(file(repository, "idx"), kind, access).expect("an index");
     let order = PackOrder::new(&pack, &index).expect("it can be read");
     let path = file(repository, "bitmap");
-    let bitmaps = Bitmaps::open(path, kind, index.len(), access).expect("it is well formed");
+    let bitmaps = BitmapFile::open(path, kind, index.len(), access).expect("it is well formed");
     assert_eq!(bitmaps.has_lookup_table(), has_table);
     assert_eq!(bitmaps.checksum(), pack.checksum().expect("it can be read"));
     let id = |place| {
@@ -117,12 +117,12 @@ fn check_pack(repository: &Repository, access: Access, has_table: bool) {
 fn bitmaps_of_a_pack_with_and_without_a_table() {
     let plain = with_history(Kind::Sha1, &["-c", "pack.writeBitmapLookupTable=false"]);
     let table = with_history(Kind::Sha1, &["-c", "pack.writeBitmapLookupTable=true"]);
-    for access in [Access::Mapped, Access::Positional] {
+    for access in [ViewAccess::Mapped, ViewAccess::Positional] {
         check_pack(&plain, access, false);
         check_pack(&table, access, true);
     }
     let sha256 = with_history(Kind::Sha256, &["-c", "pack.writeBitmapLookupTable=true"]);
-    check_pack(&sha256, Access::Auto, true);
+    check_pack(&sha256, ViewAccess::Auto, true);
 }
 
 #[test]
@@ -136,12 +136,12 @@ fn bitmaps_of_a_multi_pack_index() {
     let directory = repository.path().join("objects/pack");
     repository.git(&["multi-pack-index", "write", "--bitmap"], b"");
     let path = directory.join("multi-pack-index");
-    let index = MultiIndex::open(path, Kind::Sha1, Access::Auto).expect("it is well formed");
+    let index = MultiIndex::open(path, Kind::Sha1, ViewAccess::Auto).expect("it is well formed");
     assert!(index.has_order() && index.pack_names().len() > 1);
     let checksum = index.checksum().expect("it can be read");
     assert!(index.checksum_holds().expect("it can be read"));
     let path = directory.join(format!("multi-pack-index-{checksum}.bitmap"));
-    let bitmaps = Bitmaps::open(path, Kind::Sha1, index.len(), Access::Auto);
+    let bitmaps = BitmapFile::open(path, Kind::Sha1, index.len(), ViewAccess::Auto);
     let bitmaps = bitmaps.expect("it is well formed");
     assert_eq!(bitmaps.checksum(), checksum);
     let id = |place| {
@@ -158,9 +158,9 @@ fn bitmaps_of_a_multi_pack_index() {
 fn a_reverse_index_says_what_sorting_says() {
     for kind in [Kind::Sha1, Kind::Sha256] {
         let repository = with_history(kind, &["-c", "pack.writeReverseIndex=true"]);
-        let access = Access::Auto;
-        let pack = Pack::open(file(&repository, "pack"), kind, access).expect("a pack");
-        let index = Index::open(file(&repository, "idx"), kind, access).expect("an index");
+        let access = ViewAccess::Auto;
+        let pack = PackReader::open(file(&repository, "pack"), kind, access).expect("a pack");
+        let index = PackIndex::open(file(&repository, "idx"), kind, access).expect("an index");
         let path = file(&repository, "rev");
         let reverse = ReverseIndex::open(path, kind, index.len(), access).expect("well formed");
         assert_eq!(
@@ -197,7 +197,7 @@ fn broken_reverse_indexes_have_their_messages() {
     let bytes = std::fs::read(file(&repository, "rev")).expect("it is there");
     let count = ((bytes.len() - 52) / 4) as u32;
     let open = |bytes: Vec<u8>| {
-        let view = View::from_bytes(bytes);
+        let view = FileView::from_bytes(bytes);
         let reverse = ReverseIndex::from_view(view, Path::new("x.rev"), Kind::Sha1, count)?;
         (0..count).try_for_each(|place| reverse.row_at(place).map(drop))
     };
@@ -247,11 +247,11 @@ fn broken_bitmaps_have_their_messages() {
         let option = format!("pack.writeBitmapLookupTable={table}");
         let repository = with_history(Kind::Sha1, &["-c", &option]);
         let bytes = std::fs::read(file(&repository, "bitmap")).expect("it is there");
-        let index = Index::open(file(&repository, "idx"), Kind::Sha1, Access::Auto);
+        let index = PackIndex::open(file(&repository, "idx"), Kind::Sha1, ViewAccess::Auto);
         let count = index.expect("it is well formed").len();
         let open = |bytes: Vec<u8>| {
-            let view = View::from_bytes(bytes);
-            let bitmaps = Bitmaps::from_view(view, Path::new("x.bitmap"), Kind::Sha1, count)?;
+            let view = FileView::from_bytes(bytes);
+            let bitmaps = BitmapFile::from_view(view, Path::new("x.bitmap"), Kind::Sha1, count)?;
             for row in 0..count {
                 bitmaps.reachable_from(IndexPosition(row))?;
             }
@@ -332,7 +332,7 @@ fn broken_multi_pack_indexes_have_their_messages() {
     let path = repository.path().join("objects/pack/multi-pack-index");
     let bytes = std::fs::read(path).expect("it is there");
     let open = |bytes: Vec<u8>| {
-        let view = View::from_bytes(bytes);
+        let view = FileView::from_bytes(bytes);
         let index = MultiIndex::from_view(view, Path::new("midx"), Kind::Sha1)?;
         for row in 0..index.len() {
             let position = IndexPosition(row);

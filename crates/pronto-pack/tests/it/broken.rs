@@ -5,14 +5,14 @@ use test_support::Random;
 use super::support::{Maker, Repository, deflate, delta, id_of, paths};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::Kind;
-use pronto_io::view::Access;
-use pronto_pack::entry::Header;
-use pronto_pack::idx::{Index, IndexPosition};
-use pronto_pack::indexer::{Context, Options, index_stream};
+use pronto_io::view::ViewAccess;
+use pronto_pack::entry::EntryHeader;
+use pronto_pack::idx::{IndexPosition, PackIndex};
+use pronto_pack::indexer::{IndexContext, Options, index_stream};
 use pronto_pack::{Error, ErrorKind};
 use tempfile::TempDir;
 
-const BLOB: Header = Header::Object(ObjectKind::Blob);
+const BLOB: EntryHeader = EntryHeader::Object(ObjectKind::Blob);
 
 fn fails(pack: &[u8], threads: usize) -> Error {
     let directory = TempDir::new().expect("a temporary directory");
@@ -23,7 +23,7 @@ fn fails(pack: &[u8], threads: usize) -> Error {
         &mut &pack[..],
         directory.path(),
         &options,
-        &Context::default(),
+        &IndexContext::default(),
     );
     assert!(paths(directory.path()).is_empty(), "nothing may stay");
     result.expect_err("the pack is broken")
@@ -40,7 +40,11 @@ fn small(change: impl FnOnce(&mut Maker)) -> Vec<u8> {
 fn with_delta(delta: &[u8]) -> Vec<u8> {
     small(|maker| {
         let distance = maker.bytes.len() as u64 - maker.offsets[0];
-        maker.entry(Header::OffsetDelta { distance }, delta.len() as u64, delta);
+        maker.entry(
+            EntryHeader::OffsetDelta { distance },
+            delta.len() as u64,
+            delta,
+        );
     })
 }
 
@@ -129,7 +133,7 @@ fn each_kind_of_damage_has_its_message() {
         ),
         (
             "tree of 8 EB",
-            small(|maker| maker.raw(Header::Object(ObjectKind::Tree), u64::MAX, &good)),
+            small(|maker| maker.raw(EntryHeader::Object(ObjectKind::Tree), u64::MAX, &good)),
             ErrorKind::Limit,
             "object is too large for this machine's memory at offset 31",
         ),
@@ -153,13 +157,13 @@ fn each_kind_of_damage_has_its_message() {
         ),
         (
             "base before the pack",
-            small(|maker| maker.raw(Header::OffsetDelta { distance: 32 }, 3, &good)),
+            small(|maker| maker.raw(EntryHeader::OffsetDelta { distance: 32 }, 3, &good)),
             ErrorKind::BaseOffset,
             "delta base offset is out of bound at offset 31",
         ),
         (
             "base within an entry",
-            small(|maker| maker.raw(Header::OffsetDelta { distance: 5 }, 3, &good)),
+            small(|maker| maker.raw(EntryHeader::OffsetDelta { distance: 5 }, 3, &good)),
             ErrorKind::BaseOffset,
             "delta base offset is out of bound at offset 31",
         ),
@@ -219,7 +223,7 @@ fn deltas_in_a_circle_are_never_resolved() {
     for (content, base) in [(one, two), (two, one)] {
         let base = id_of(ObjectKind::Blob, base);
         let delta = delta(3, content);
-        maker.entry(Header::RefDelta { base }, delta.len() as u64, &delta);
+        maker.entry(EntryHeader::RefDelta { base }, delta.len() as u64, &delta);
     }
     let pack = maker.finish();
     for threads in [1, 3] {
@@ -232,7 +236,7 @@ fn deltas_in_a_circle_are_never_resolved() {
     for (content, base) in [(one, two), (two, one)] {
         let base = id_of(ObjectKind::Blob, base);
         let delta = delta(3, content);
-        maker.entry(Header::RefDelta { base }, delta.len() as u64, &delta);
+        maker.entry(EntryHeader::RefDelta { base }, delta.len() as u64, &delta);
     }
     maker.blob(one);
     let pack = maker.finish();
@@ -242,10 +246,10 @@ fn deltas_in_a_circle_are_never_resolved() {
         &mut &pack[..],
         directory.path(),
         &options,
-        &Context::default(),
+        &IndexContext::default(),
     )
     .expect("it is sound");
-    let index = Index::open(&outcome.index, Kind::Sha1, Access::Auto).expect("it is sound");
+    let index = PackIndex::open(&outcome.index, Kind::Sha1, ViewAccess::Auto).expect("it is sound");
     let ids: Vec<_> = (0..index.len())
         .map(|row| index.id_at(IndexPosition(row)).expect("it is there"))
         .collect();
@@ -300,7 +304,7 @@ fn damage_under_a_right_trailer_is_found_or_harmless() {
             &mut &broken[..],
             directory.path(),
             &options,
-            &Context::default(),
+            &IndexContext::default(),
         );
         // Few changes pass the checks of zlib. git accepts the same ones.
         if ours.is_ok() {

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use pronto_hash::{Kind, ObjectId, TrailerDigester};
-use pronto_io::view::{Access, View};
-use pronto_pack::commit_graph::{ChangedPaths, CommitGraph, Options, Position, Remark, bloom};
+use pronto_io::view::{FileView, ViewAccess};
+use pronto_pack::commit_graph::{ChangedPaths, CommitGraph, GraphPosition, Options, Remark, bloom};
 
 use test_support::Random;
 
@@ -89,7 +89,7 @@ fn a_single_file_says_what_git_says() {
         assert!(graph.has_corrected_dates() && graph.has_generations());
         let mut levels = options(kind);
         levels.generation_version = 1;
-        levels.access = Access::Positional;
+        levels.access = ViewAccess::Positional;
         let (graph, _) = CommitGraph::open(&[objects(&repository)], &levels);
         let graph = graph.expect("there is a graph");
         check(&repository, &graph);
@@ -148,7 +148,7 @@ fn filters_know_what_commits_changed() {
     let settings = graph.bloom_settings().expect("there are filters");
     assert_eq!(settings, bloom::Settings::default());
     let (mut filter, mut large, mut refused) = (Vec::new(), 0, 0);
-    for position in (0..graph.len()).map(Position) {
+    for position in (0..graph.len()).map(GraphPosition) {
         assert_eq!(
             graph.filter_at(position, &mut filter).expect("read"),
             Some(settings)
@@ -175,10 +175,10 @@ fn filters_know_what_commits_changed() {
         {
             let ends = (0..path.len()).filter(|at| path[*at] == b'/');
             for path in ends.map(|at| &path[..at]).chain([path]) {
-                assert!(bloom::Key::new(path, &settings).may_be_in(&filter));
+                assert!(bloom::BloomKey::new(path, &settings).may_be_in(&filter));
             }
         }
-        refused += usize::from(!bloom::Key::new(b"not/there", &settings).may_be_in(&filter));
+        refused += usize::from(!bloom::BloomKey::new(b"not/there", &settings).may_be_in(&filter));
     }
     assert!(large > 0, "a commit changed more than a filter holds");
     assert!(refused > 150, "filters say no");
@@ -208,13 +208,13 @@ fn sound() -> (Vec<u8>, HashMap<[u8; 4], usize>) {
 
 /// Opens `bytes`, reads everything, and returns warnings and the first error.
 fn use_all(bytes: Vec<u8>) -> (Vec<Remark>, Option<String>) {
-    let view = View::from_bytes(bytes);
+    let view = FileView::from_bytes(bytes);
     let (graph, remarks) = CommitGraph::from_view(view, Path::new("g"), &options(Kind::Sha1));
     let Some(graph) = graph else {
         return (remarks, None);
     };
     let (mut parents, mut filter, mut first) = (Vec::new(), Vec::new(), None);
-    for position in (0..graph.len().min(200)).map(Position) {
+    for position in (0..graph.len().min(200)).map(GraphPosition) {
         let id = graph.id_at(position);
         let found = id.and_then(|id| graph.find(&id)).map(|_| ());
         let commit = graph.commit_at(position, &mut parents).map(|_| ());

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use pronto_hash::Kind;
-use pronto_io::view::{Access, View};
-use pronto_pack::bitmap::Bitmaps;
-use pronto_pack::idx::{Index, IndexPosition};
+use pronto_io::view::{FileView, ViewAccess};
+use pronto_pack::bitmap::BitmapFile;
+use pronto_pack::idx::{IndexPosition, PackIndex};
 use pronto_pack::midx::MultiIndex;
-use pronto_pack::pack::{Pack, PackOrder};
+use pronto_pack::pack::{PackOrder, PackReader};
 use pronto_pack::rev::ReverseIndex;
 use pronto_pack::{Error, ErrorKind};
 
@@ -57,7 +57,7 @@ fn word(bytes: &[u8], at: usize) -> u32 {
 }
 
 fn read_index(bytes: Vec<u8>) -> Result<(), Error> {
-    let index = Index::from_view(View::from_bytes(bytes), Path::new("x.idx"), Kind::Sha1)?;
+    let index = PackIndex::from_view(FileView::from_bytes(bytes), Path::new("x.idx"), Kind::Sha1)?;
     for row in (0..index.len()).map(IndexPosition) {
         index.id_at(row)?;
         index.offset_at(row)?;
@@ -159,7 +159,7 @@ fn broken_indexes_have_their_messages() {
 }
 
 fn read_multi_index(bytes: Vec<u8>) -> Result<(), Error> {
-    let view = View::from_bytes(bytes);
+    let view = FileView::from_bytes(bytes);
     let index = MultiIndex::from_view(view, Path::new("x.midx"), Kind::Sha1)?;
     for row in (0..index.len()).map(IndexPosition) {
         index.id_at(row)?;
@@ -280,15 +280,15 @@ fn reverse_indexes_that_do_not_fit_have_their_messages() {
     use ErrorKind::{Corrupt, Truncated, Unsupported};
     let repository = with_history(Kind::Sha1, &["-c", "pack.writeReverseIndex=true"]);
     let whole = std::fs::read(file(&repository, "rev")).expect("it is there");
-    let access = Access::Auto;
-    let pack = Pack::open(file(&repository, "pack"), Kind::Sha1, access).expect("a pack");
-    let index = Index::open(file(&repository, "idx"), Kind::Sha1, access).expect("an index");
+    let access = ViewAccess::Auto;
+    let pack = PackReader::open(file(&repository, "pack"), Kind::Sha1, access).expect("a pack");
+    let index = PackIndex::open(file(&repository, "idx"), Kind::Sha1, access).expect("an index");
     let count = index.len();
     let read = |count: u32| {
         let (pack, index) = (&pack, &index);
         move |bytes: Vec<u8>| {
             let path = Path::new("x.rev");
-            let view = View::from_bytes(bytes);
+            let view = FileView::from_bytes(bytes);
             let reverse = ReverseIndex::from_view(view, path, Kind::Sha1, count)?;
             PackOrder::from_reverse(pack, index, &reverse).map_err(|error| error.at_path(path))?;
             reverse.row_at(count).map(drop)
@@ -339,7 +339,7 @@ fn reverse_indexes_that_do_not_fit_have_their_messages() {
     // A file without the last object.
     let fewer = [&whole[..whole.len() - 44], &whole[whole.len() - 40..]].concat();
     let reverse = ReverseIndex::from_view(
-        View::from_bytes(fewer),
+        FileView::from_bytes(fewer),
         Path::new("x.rev"),
         Kind::Sha1,
         count - 1,
@@ -363,8 +363,8 @@ fn bitmap_entries(bytes: &[u8]) -> Vec<usize> {
 
 fn read_bitmaps(count: u32) -> impl Fn(Vec<u8>) -> Result<(), Error> {
     move |bytes| {
-        let view = View::from_bytes(bytes);
-        let bitmaps = Bitmaps::from_view(view, Path::new("x.bitmap"), Kind::Sha1, count)?;
+        let view = FileView::from_bytes(bytes);
+        let bitmaps = BitmapFile::from_view(view, Path::new("x.bitmap"), Kind::Sha1, count)?;
         for row in (0..count).map(IndexPosition) {
             bitmaps.reachable_from(row)?;
             bitmaps.name_hash(row);
@@ -378,7 +378,7 @@ fn broken_entries_of_bitmaps_have_their_messages() {
     use ErrorKind::Corrupt;
     let repository = with_history(Kind::Sha1, &["-c", "pack.writeBitmapLookupTable=false"]);
     let whole = std::fs::read(file(&repository, "bitmap")).expect("it is there");
-    let index = Index::open(file(&repository, "idx"), Kind::Sha1, Access::Auto);
+    let index = PackIndex::open(file(&repository, "idx"), Kind::Sha1, ViewAccess::Auto);
     let count = index.expect("it is well formed").len();
     let starts = bitmap_entries(&whole);
     let (first, third) = (starts[0], starts[2]);
@@ -480,7 +480,7 @@ fn broken_tables_of_bitmaps_have_their_messages() {
     use ErrorKind::Corrupt;
     let repository = with_history(Kind::Sha1, &["-c", "pack.writeBitmapLookupTable=true"]);
     let whole = std::fs::read(file(&repository, "bitmap")).expect("it is there");
-    let index = Index::open(file(&repository, "idx"), Kind::Sha1, Access::Auto);
+    let index = PackIndex::open(file(&repository, "idx"), Kind::Sha1, ViewAccess::Auto);
     let count = index.expect("it is well formed").len();
     let entries = word(&whole, 8) as usize;
     let table = whole.len() - 20 - count as usize * 4 - entries * 16;

@@ -5,10 +5,10 @@ use gix_object::Kind as ObjectKind;
 use pronto_hash::{Kind, ObjectId};
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::{Meter, Progress};
-use pronto_pack::entry::Header;
-use pronto_pack::idx::Version;
+use pronto_pack::entry::EntryHeader;
+use pronto_pack::idx::PackIndexVersion;
 use pronto_pack::indexer::{
-    Context, InFiles, Inspect, Options, Outcome, index_bytes, index_file, index_stream,
+    InFiles, IndexContext, Inspect, Options, Outcome, index_bytes, index_file, index_stream,
 };
 use pronto_pack::{Error, ErrorKind};
 use std::io::Read;
@@ -29,7 +29,7 @@ fn index(pack: &[u8], options: &Options) -> (TempDir, Result<Outcome, Error>) {
         &mut &pack[..],
         directory.path(),
         options,
-        &Context::default(),
+        &IndexContext::default(),
     );
     (directory, result)
 }
@@ -105,9 +105,9 @@ fn versions_of_the_index() {
     let repository = Repository::with_history(Kind::Sha1, 40);
     let pack = repository.pack(&["--delta-base-offset"]);
     for (argument, version, limit) in [
-        ("--index-version=1", Version::One, u64::MAX),
-        ("--index-version=2,0x40", Version::Two, 0x40),
-        ("--index-version=2,0x1000", Version::Two, 0x1000),
+        ("--index-version=1", PackIndexVersion::One, u64::MAX),
+        ("--index-version=2,0x40", PackIndexVersion::Two, 0x40),
+        ("--index-version=2,0x1000", PackIndexVersion::Two, 0x1000),
     ] {
         let expected = Repository::empty(Kind::Sha1).index_with_git(&pack, &[argument]);
         let mut options = options(Kind::Sha1);
@@ -144,8 +144,13 @@ fn input_in_drops_is_read_to_its_end_and_not_beyond() {
         let directory = TempDir::new().expect("a temporary directory");
         let mut input = Dribble { bytes: &pack, step };
         let options = options(Kind::Sha1);
-        index_stream(&mut input, directory.path(), &options, &Context::default())
-            .expect("the pack is sound");
+        index_stream(
+            &mut input,
+            directory.path(),
+            &options,
+            &IndexContext::default(),
+        )
+        .expect("the pack is sound");
         assert!(files(directory.path()) == expected, "{step}");
     }
 }
@@ -167,8 +172,13 @@ fn objects_larger_than_a_window() {
             options.big_file_threshold_bytes = threshold;
             let directory = TempDir::new().expect("a temporary directory");
             let mut input = Dribble { bytes: &pack, step };
-            index_stream(&mut input, directory.path(), &options, &Context::default())
-                .expect("the pack is sound");
+            index_stream(
+                &mut input,
+                directory.path(),
+                &options,
+                &IndexContext::default(),
+            )
+            .expect("the pack is sound");
             assert!(files(directory.path()) == expected, "{threshold} {step}");
         }
     }
@@ -213,7 +223,7 @@ fn files_are_read_only_and_marked() {
         &mut &pack[..],
         directory.path(),
         &options,
-        &Context::default(),
+        &IndexContext::default(),
     );
     again.expect("the same is no collision");
     assert_eq!(paths(directory.path()).len(), 5);
@@ -232,7 +242,7 @@ fn another_pack_of_the_same_name_is_a_collision() {
         &mut &pack[..],
         directory.path(),
         &options(Kind::Sha1),
-        &Context::default(),
+        &IndexContext::default(),
     );
     let error = again.expect_err("it differs");
     assert_eq!(*error.kind(), ErrorKind::Collision);
@@ -271,7 +281,11 @@ fn duplicates_are_kept_unless_forbidden() {
     let base = id_of(ObjectKind::Blob, b"twice");
     let delta = delta(5, b"derived");
     let distance = maker.bytes.len() as u64 - maker.offsets[0];
-    maker.entry(Header::OffsetDelta { distance }, delta.len() as u64, &delta);
+    maker.entry(
+        EntryHeader::OffsetDelta { distance },
+        delta.len() as u64,
+        &delta,
+    );
     let pack = maker.finish();
     let expected = Repository::empty(Kind::Sha1).index_with_git(&pack, &[]);
     let mut options = options(Kind::Sha1);
@@ -325,9 +339,9 @@ fn every_object_is_shown_once() {
     for mut way in ways(Kind::Sha1) {
         way.reverse_index = false;
         let collector = Collector::default();
-        let context = Context {
+        let context = IndexContext {
             inspect: Some(&collector),
-            ..Context::default()
+            ..IndexContext::default()
         };
         let directory = TempDir::new().expect("a temporary directory");
         index_stream(&mut &pack[..], directory.path(), &way, &context).expect("it is sound");
@@ -352,9 +366,9 @@ fn an_object_that_is_refused_refuses_the_pack() {
             refuse: ObjectId::from_hex(tree.trim_ascii()).ok(),
             ..Collector::default()
         };
-        let context = Context {
+        let context = IndexContext {
             inspect: Some(&collector),
-            ..Context::default()
+            ..IndexContext::default()
         };
         let directory = TempDir::new().expect("a temporary directory");
         let error = index_stream(&mut &pack[..], directory.path(), &way, &context)
@@ -370,9 +384,9 @@ fn an_interrupt_leaves_nothing() {
     let pack = repository.pack(&[]);
     let interrupt = Interrupt::new();
     interrupt.trigger();
-    let context = Context {
+    let context = IndexContext {
         interrupt: Some(&interrupt),
-        ..Context::default()
+        ..IndexContext::default()
     };
     let directory = TempDir::new().expect("a temporary directory");
     let error = index_stream(
@@ -406,9 +420,9 @@ fn meters_end_at_their_totals() {
     let pack = repository.pack(&["--delta-base-offset"]);
     for way in ways(Kind::Sha1) {
         let watcher = Watcher::default();
-        let context = Context {
+        let context = IndexContext {
             progress: &watcher,
-            ..Context::default()
+            ..IndexContext::default()
         };
         let directory = TempDir::new().expect("a temporary directory");
         let outcome =
@@ -450,15 +464,16 @@ fn a_pack_that_is_a_file_stays_and_gets_its_indexes() {
         );
         std::fs::write(&path, &pack).expect("it is writable");
         std::fs::write(&index, b"an old one").expect("it is writable");
-        let outcome = index_file(&path, &index, &way, &Context::default()).expect("it is sound");
+        let outcome =
+            index_file(&path, &index, &way, &IndexContext::default()).expect("it is sound");
         assert_eq!((&outcome.pack, &outcome.index), (&path, &index));
         assert!(files(directory.path()) == expected, "{way:?}");
-        let bytes = index_bytes(&pack, &way, &Context::default()).expect("it is sound");
+        let bytes = index_bytes(&pack, &way, &IndexContext::default()).expect("it is sound");
         assert!(expected.contains(&("idx".to_owned(), bytes)));
         let mut junk = pack.clone();
         junk.push(0);
         std::fs::write(&path, &junk).expect("it is writable");
-        let error = index_file(&path, &index, &way, &Context::default()).expect_err("junk");
+        let error = index_file(&path, &index, &way, &IndexContext::default()).expect_err("junk");
         assert_eq!(
             error.to_string(),
             format!("pack has junk at the end at offset {}", pack.len())

@@ -188,13 +188,23 @@ impl Maker {
     }
 
     /// Adds an entry whose header claims `size`, with the compressed `content`.
-    pub(crate) fn entry(&mut self, header: pronto_pack::entry::Header, size: u64, content: &[u8]) {
+    pub(crate) fn entry(
+        &mut self,
+        header: pronto_pack::entry::EntryHeader,
+        size: u64,
+        content: &[u8],
+    ) {
         let stream = deflate(content);
         self.raw(header, size, &stream);
     }
 
     /// Adds an entry with this compressed stream.
-    pub(crate) fn raw(&mut self, header: pronto_pack::entry::Header, size: u64, stream: &[u8]) {
+    pub(crate) fn raw(
+        &mut self,
+        header: pronto_pack::entry::EntryHeader,
+        size: u64,
+        stream: &[u8],
+    ) {
         self.offsets.push(self.bytes.len() as u64);
         let entry = pronto_pack::entry::Entry {
             header,
@@ -206,8 +216,8 @@ impl Maker {
     }
 
     pub(crate) fn blob(&mut self, content: &[u8]) {
-        use pronto_pack::entry::Header;
-        let header = Header::Object(gix_object::Kind::Blob);
+        use pronto_pack::entry::EntryHeader;
+        let header = EntryHeader::Object(gix_object::Kind::Blob);
         self.entry(header, content.len() as u64, content);
     }
 

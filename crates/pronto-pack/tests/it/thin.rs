@@ -3,8 +3,8 @@
 use super::support::{Maker, Repository, delta, id_of, paths};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{Kind, ObjectId, oid};
-use pronto_pack::entry::Header;
-use pronto_pack::indexer::{Context, Existing, Options, Outcome, index_stream};
+use pronto_pack::entry::EntryHeader;
+use pronto_pack::indexer::{ExistingObjects, IndexContext, Options, Outcome, index_stream};
 use pronto_pack::{Error, ErrorKind};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -18,7 +18,7 @@ struct Objects {
     read: AtomicUsize,
 }
 
-impl Existing for Objects {
+impl ExistingObjects for Objects {
     fn contains_batch(&self, ids: &[ObjectId], found: &mut Vec<usize>) -> Result<(), Error> {
         self.asked.fetch_add(1, Relaxed);
         assert!(ids.is_sorted());
@@ -63,16 +63,16 @@ impl Objects {
 
 fn index(
     pack: &[u8],
-    existing: &dyn Existing,
+    existing: &dyn ExistingObjects,
     change: impl FnOnce(&mut Options),
 ) -> (TempDir, Result<Outcome, Error>) {
     let mut options = Options::default();
     options.sync = pronto_io::sync::SyncMethod::No;
     options.fix_thin = true;
     change(&mut options);
-    let context = Context {
+    let context = IndexContext {
         existing: Some(existing),
-        ..Context::default()
+        ..IndexContext::default()
     };
     let directory = TempDir::new().expect("a temporary directory");
     let outcome = index_stream(&mut &pack[..], directory.path(), &options, &context);
@@ -124,7 +124,7 @@ fn a_base_that_is_damaged_is_refused() {
     let mut maker = Maker::new(1);
     let delta = delta(8, b"derived");
     let base = id_of(ObjectKind::Blob, content);
-    maker.entry(Header::RefDelta { base }, delta.len() as u64, &delta);
+    maker.entry(EntryHeader::RefDelta { base }, delta.len() as u64, &delta);
     let (directory, outcome) = index(&maker.finish(), &existing, |_| ());
     let error = outcome.expect_err("the base is not what it says");
     assert_eq!(error.to_string(), format!("local object {base} is corrupt"));

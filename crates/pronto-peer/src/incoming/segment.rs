@@ -16,13 +16,15 @@ use gix_object::Kind as ObjectKind;
 use pronto_hash::{ObjectId, oid};
 use pronto_io::error::IoContext as _;
 use pronto_odb::Store;
-use pronto_pack::indexer::{Contents, Context, InFiles, Inspect, Options, Outcome, index_stream};
+use pronto_pack::indexer::{
+    InFiles, IndexContext, IndexedObjects, Inspect, Options, Outcome, index_stream,
+};
 
-use super::{MOST_DELTA_BYTES, MOST_OBJECT_BYTES, Refusal};
-use crate::bases::{Bases, Link, SegmentBases};
+use super::{IncomingRefusal, MOST_DELTA_BYTES, MOST_OBJECT_BYTES};
+use crate::bases::{CommitParents, PermittedBases, SegmentBases};
 use crate::{failed, refused};
 use pronto::Notice;
-use pronto::fsck::{Inspector, Levels, Scope};
+use pronto::fsck::{FsckInspector, InspectionScope, Levels};
 use pronto::{ErrorKind, Repository, Result, packs};
 use pronto_object::CommitLinks;
 
@@ -49,68 +51,68 @@ pub const MOST_PARENTS: usize = 4096;
 pub const MOST_PARENTS_OF_ALL: usize = 1 << 20;
 
 /// A segment that is being received.
-pub(super) struct Segment {
+pub(super) struct IncomingSegment {
     pub(super) objects: u64,
     pub(super) bytes: u64,
-    way: Way,
+    way: SegmentDestination,
 }
 
 /// The destination of the bytes of a segment.
-enum Way {
+enum SegmentDestination {
     /// An indexer in a thread.
     Thread {
         pieces: Option<SyncSender<Vec<u8>>>,
-        indexer: Option<JoinHandle<Indexed>>,
+        indexer: Option<JoinHandle<IndexResult>>,
     },
     /// A file, which is indexed when it is complete.
     File { spool: File, indexer: Box<Indexer> },
 }
 
 /// An indexed segment.
-pub(super) struct Arrived {
+pub(super) struct IndexedSegment {
     pub(super) outcome: Outcome,
     /// The checksum at the end of the received pack.
     pub(super) checksum: Vec<u8>,
-    pub(super) links: Vec<Link>,
+    pub(super) links: Vec<CommitParents>,
 }
 
-type Indexed = Result<Arrived, Refusal>;
+type IndexResult = Result<IndexedSegment, IncomingRefusal>;
 
 /// Indexes a segment.
 pub(super) struct Indexer {
     pub(super) repository: Arc<Repository>,
     pub(super) store: Store,
-    pub(super) bases: Arc<Bases>,
+    pub(super) bases: Arc<PermittedBases>,
     pub(super) directory: PathBuf,
     pub(super) bytes: u64,
     pub(super) threads: usize,
 }
 
-impl Segment {
+impl IncomingSegment {
     /// Starts a segment with `objects` objects. With `spools`, the segment is written to a file
     /// first.
-    pub(super) fn begin(indexer: Indexer, objects: u64, spools: bool) -> Result<Segment> {
+    pub(super) fn begin(indexer: Indexer, objects: u64, spools: bool) -> Result<IncomingSegment> {
         let bytes = indexer.bytes;
         let way = match spools {
-            true => Way::File {
+            true => SegmentDestination::File {
                 spool: nameless(&indexer.directory)?,
                 indexer: Box::new(indexer),
             },
             false => {
                 let (pieces, receiver) = sync_channel(WAITING_PIECES);
                 let directory = indexer.directory.clone();
-                let work = move || indexer.run(Pieces::new(receiver));
+                let work = move || indexer.run(PackPieces::new(receiver));
                 let thread = std::thread::Builder::new()
                     .name("netsync".into())
                     .spawn(work);
                 let thread = thread.context(ErrorKind::Io, "cannot start a thread", &directory);
-                Way::Thread {
+                SegmentDestination::Thread {
                     pieces: Some(pieces),
                     indexer: Some(thread?),
                 }
             }
         };
-        Ok(Segment {
+        Ok(IncomingSegment {
             objects,
             bytes,
             way,
@@ -118,9 +120,9 @@ impl Segment {
     }
 
     /// Processes the next bytes.
-    pub(super) fn data(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
+    pub(super) fn data(&mut self, bytes: &[u8]) -> Result<(), IncomingRefusal> {
         match &mut self.way {
-            Way::Thread { pieces, .. } => {
+            SegmentDestination::Thread { pieces, .. } => {
                 let sent = pieces.as_ref().map(|pieces| pieces.send(bytes.to_vec()));
                 if let Some(Ok(())) = sent {
                     return Ok(());
@@ -129,7 +131,7 @@ impl Segment {
                 let why = self.finish().err();
                 Err(why.unwrap_or_else(|| refused("data behind a pack")))
             }
-            Way::File { spool, indexer } => spool
+            SegmentDestination::File { spool, indexer } => spool
                 .write_all(bytes)
                 .context(
                     ErrorKind::Io,
@@ -141,9 +143,9 @@ impl Segment {
     }
 
     /// Ends the segment: waits for the indexer, or indexes the file.
-    pub(super) fn finish(&mut self) -> Indexed {
+    pub(super) fn finish(&mut self) -> IndexResult {
         match &mut self.way {
-            Way::Thread { pieces, indexer } => {
+            SegmentDestination::Thread { pieces, indexer } => {
                 *pieces = None;
                 let Some(indexer) = indexer.take() else {
                     return Err(refused("a segment that has failed"));
@@ -151,7 +153,7 @@ impl Segment {
                 let died = || refused("a segment could not be indexed");
                 indexer.join().map_err(|_| died())?
             }
-            Way::File { spool, indexer } => {
+            SegmentDestination::File { spool, indexer } => {
                 let rewound = spool.rewind();
                 rewound
                     .context(
@@ -166,9 +168,9 @@ impl Segment {
     }
 }
 
-impl Drop for Segment {
+impl Drop for IncomingSegment {
     fn drop(&mut self) {
-        if let Way::Thread {
+        if let SegmentDestination::Thread {
             indexer: Some(_), ..
         } = self.way
         {
@@ -191,14 +193,14 @@ fn nameless(directory: &Path) -> Result<File> {
 
 impl Indexer {
     /// Indexes a pack, with the checks of `transfer.fsckObjects`, whatever the configuration is.
-    fn run(&self, input: impl Read) -> Indexed {
+    fn run(&self, input: impl Read) -> IndexResult {
         let (options, levels) = self.options().map_err(failed)?;
-        let scope = Scope {
+        let scope = InspectionScope {
             objects: true,
-            ..Scope::default()
+            ..InspectionScope::default()
         };
-        let look = Look {
-            inspector: Inspector::new(options.kind, &levels, scope),
+        let look = SegmentInspector {
+            inspector: FsckInspector::new(options.kind, &levels, scope),
             bases: &self.bases,
             links: Mutex::default(),
             parents: Mutex::new(0),
@@ -207,13 +209,13 @@ impl Indexer {
             bases: &self.bases,
             links: &look.links,
         };
-        let context = Context {
+        let context = IndexContext {
             existing: Some(&self.store),
             bases: Some(&bases),
             inspect: Some(&look),
-            ..Context::default()
+            ..IndexContext::default()
         };
-        let mut input = Ending {
+        let mut input = ChecksumReader {
             input,
             id_bytes: options.kind.len_in_bytes(),
             last: Vec::new(),
@@ -230,7 +232,7 @@ impl Indexer {
         })?;
         let (checksum, links) = (input.last, look.links.into_inner());
         let links = links.unwrap_or_else(PoisonError::into_inner);
-        Ok(Arrived {
+        Ok(IndexedSegment {
             outcome,
             checksum,
             links,
@@ -266,15 +268,15 @@ impl Indexer {
 }
 
 /// Checks objects, and collects commits.
-struct Look<'a> {
-    inspector: Inspector<'a>,
-    bases: &'a Bases,
-    links: Mutex<Vec<Link>>,
+struct SegmentInspector<'a> {
+    inspector: FsckInspector<'a>,
+    bases: &'a PermittedBases,
+    links: Mutex<Vec<CommitParents>>,
     /// The total number of parents in the links.
     parents: Mutex<usize>,
 }
 
-impl Inspect for Look<'_> {
+impl Inspect for SegmentInspector<'_> {
     fn object(
         &self,
         kind: ObjectKind,
@@ -294,7 +296,7 @@ impl Inspect for Look<'_> {
                 ));
             }
             let mut found = self.links.lock().unwrap_or_else(PoisonError::into_inner);
-            found.push(Link {
+            found.push(CommitParents {
                 commit: *id,
                 parents: links.parents,
             });
@@ -306,7 +308,7 @@ impl Inspect for Look<'_> {
         self.inspector.large_blob(id, size_bytes)
     }
 
-    fn complete(&self, contents: &dyn Contents) -> Result<(), pronto_pack::Error> {
+    fn complete(&self, contents: &dyn IndexedObjects) -> Result<(), pronto_pack::Error> {
         let bases = SegmentBases {
             bases: self.bases,
             links: &self.links,
@@ -318,11 +320,11 @@ impl Inspect for Look<'_> {
 /// The objects of a pack, and the objects that are visible to the peer. Other objects of this
 /// repository are hidden, so that no response depends on them.
 struct Visible<'a> {
-    contents: &'a dyn Contents,
+    contents: &'a dyn IndexedObjects,
     bases: SegmentBases<'a>,
 }
 
-impl Contents for Visible<'_> {
+impl IndexedObjects for Visible<'_> {
     fn kind(&self, id: &oid) -> Option<ObjectKind> {
         self.contents.kind(id)
     }
@@ -336,15 +338,15 @@ impl Contents for Visible<'_> {
 }
 
 /// A stream of the pieces of a pack, which ends when the sender is dropped.
-struct Pieces {
+struct PackPieces {
     receiver: Receiver<Vec<u8>>,
     piece: Vec<u8>,
     at: usize,
 }
 
-impl Pieces {
+impl PackPieces {
     fn new(receiver: Receiver<Vec<u8>>) -> Self {
-        Pieces {
+        PackPieces {
             receiver,
             piece: Vec::new(),
             at: 0,
@@ -352,7 +354,7 @@ impl Pieces {
     }
 }
 
-impl Read for Pieces {
+impl Read for PackPieces {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.at == self.piece.len() {
             match self.receiver.recv() {
@@ -368,7 +370,7 @@ impl Read for Pieces {
 }
 
 /// A stream that keeps its last bytes, which are the checksum of the pack.
-struct Ending<R> {
+struct ChecksumReader<R> {
     input: R,
     /// The length of the checksum in bytes.
     id_bytes: usize,
@@ -376,7 +378,7 @@ struct Ending<R> {
     last: Vec<u8>,
 }
 
-impl<R: Read> Read for Ending<R> {
+impl<R: Read> Read for ChecksumReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.input.read(buffer)?;
         let start = count.saturating_sub(self.id_bytes);

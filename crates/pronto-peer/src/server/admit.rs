@@ -3,34 +3,34 @@
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pronto_netsync::session::{Admission, Admit};
+use pronto_netsync::session::{Admit, PeerPermissions};
 use pronto_netsync::{Error, ErrorKind};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::Server;
+use super::PeerServer;
 use super::gated::Gated;
-use super::host::{Opened, Visit};
-use super::lobby::Network;
-use super::places::{Place, Signal, Who};
+use super::host::{HostedRepository, PeerVisit};
+use super::session_slots::{SessionSlot, SlotSignal, Who};
+use super::unauthenticated::PeerNetwork;
 use crate::failed;
 
 /// The size in bytes of the delta bases that a session keeps in memory.
 const BASE_CACHE_BYTES: usize = 8 << 20;
 
 /// A connection whose peer has not sent its request yet.
-pub(super) struct Connection {
-    pub(super) server: Arc<Server>,
-    pub(super) visit: Arc<dyn Visit>,
+pub(super) struct PendingConnection {
+    pub(super) server: Arc<PeerServer>,
+    pub(super) visit: Arc<dyn PeerVisit>,
     pub(super) number: u64,
-    pub(super) network: Network,
+    pub(super) network: PeerNetwork,
     /// The socket, for checking whether the peer is still connected.
     pub(super) socket: Arc<TcpStream>,
-    pub(super) signal: Arc<Signal>,
+    pub(super) signal: Arc<SlotSignal>,
     /// The name of the requested repository, after the peer has sent it.
     pub(super) asked: Arc<Mutex<Option<Vec<u8>>>>,
 }
 
-impl Connection {
+impl PendingConnection {
     /// Returns the check that decides about the request of the peer with this `name`.
     pub(super) fn admission(self, name: Result<String, Error>) -> Admit<Gated> {
         Box::new(move |hello| {
@@ -39,14 +39,14 @@ impl Connection {
             let role = self.visit.check(hello)?;
             let place = self.place(&name)?;
             let opened = self.visit.open(hello, &server.stop)?;
-            let Opened { repository, limits } = opened;
+            let HostedRepository { repository, limits } = opened;
             let store = repository.repository.objects().map_err(failed)?;
             store.lower_base_cache(BASE_CACHE_BYTES);
             *self.asked.lock().unwrap_or_else(PoisonError::into_inner) =
                 Some(hello.repository.clone());
             let object_format = repository.object_format();
             let gate = Arc::clone(&server.gate);
-            Ok(Admission {
+            Ok(PeerPermissions {
                 object_format,
                 repository: Gated::new(repository, name, place, gate, server.stop.clone()),
                 role,
@@ -56,7 +56,7 @@ impl Connection {
     }
 
     /// Waits for a slot.
-    fn place(&self, name: &str) -> Result<Place, Error> {
+    fn place(&self, name: &str) -> Result<SessionSlot, Error> {
         let server = &self.server;
         if !server.lobby.leave(self.number) {
             let message = "too many connections";

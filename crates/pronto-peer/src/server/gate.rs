@@ -16,12 +16,12 @@ const LOOK: Duration = Duration::from_millis(100);
 /// A semaphore that shares its permits among peers.
 pub(super) struct Gate {
     permits: usize,
-    state: Mutex<State>,
+    state: Mutex<GateQueue>,
     freed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct GateQueue {
     tickets: u64,
     /// The number of permits that each peer holds.
     running: BTreeMap<String, usize>,
@@ -45,7 +45,7 @@ impl Gate {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, GateQueue> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -83,7 +83,7 @@ impl Gate {
     }
 }
 
-impl State {
+impl GateQueue {
     fn next(&self) -> Option<u64> {
         let running = |name: &String| self.running.get(name).copied().unwrap_or(0);
         let next = (self.waiting.iter()).min_by_key(|(ticket, name)| (running(name), **ticket));

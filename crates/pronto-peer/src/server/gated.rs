@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use pronto_hash::ObjectId;
 use pronto_io::interrupt::Interrupt;
-use pronto_netsync::message::{Plan, PublishedRef, Resume, SegmentKind};
-use pronto_netsync::repository::{Offer, OutgoingSegment, Progress, Repository, Request};
+use pronto_netsync::message::{PublishedRef, Resume, SegmentKind, TransferPlan};
+use pronto_netsync::repository::{
+    OfferedRef, OutgoingSegment, Request, SyncRepository, TransferProgress,
+};
 use pronto_netsync::{Error, ErrorKind};
 
 use super::gate::{Gate, Permit};
-use super::places::Place;
+use super::session_slots::SessionSlot;
 use crate::PeerRepository;
 
 /// The memory in bytes for the id of a sent object.
@@ -22,7 +24,7 @@ const COMMIT_BYTES: u64 = 160;
 /// The repository of a session, and the slot of the session.
 pub(super) struct Gated {
     inner: PeerRepository,
-    place: Place,
+    place: SessionSlot,
     gate: Arc<Gate>,
     name: String,
     stop: Interrupt,
@@ -35,7 +37,7 @@ impl Gated {
     pub(super) fn new(
         inner: PeerRepository,
         name: String,
-        place: Place,
+        place: SessionSlot,
         gate: Arc<Gate>,
         stop: Interrupt,
     ) -> Self {
@@ -64,7 +66,7 @@ impl Gated {
     }
 }
 
-impl Repository for Gated {
+impl SyncRepository for Gated {
     fn identity(&mut self) -> Result<Vec<u8>, Error> {
         self.inner.identity()
     }
@@ -81,13 +83,13 @@ impl Repository for Gated {
     fn refs(
         &mut self,
         matches: &dyn Fn(&[u8]) -> bool,
-        each: &mut dyn FnMut(&Offer),
+        each: &mut dyn FnMut(&OfferedRef),
     ) -> Result<(), Error> {
         let _permit = self.enter()?;
         self.inner.refs(matches, each)
     }
 
-    fn complete(&mut self, offers: &[Offer]) -> Result<Vec<bool>, Error> {
+    fn complete(&mut self, offers: &[OfferedRef]) -> Result<Vec<bool>, Error> {
         let _permit = self.enter()?;
         self.inner.complete(offers)
     }
@@ -102,7 +104,11 @@ impl Repository for Gated {
         self.inner.commits(tips, common, each)
     }
 
-    fn prepare(&mut self, offers: &[Offer], eligible: &[bool]) -> Result<Progress, Error> {
+    fn prepare(
+        &mut self,
+        offers: &[OfferedRef],
+        eligible: &[bool],
+    ) -> Result<TransferProgress, Error> {
         // This call waits without a permit, because it may wait for another session of the same
         // peer to end.
         self.place.work()?;
@@ -122,12 +128,16 @@ impl Repository for Gated {
         self.inner.end_segment(checksum, resume)
     }
 
-    fn land(&mut self, offers: &[Offer], arrived: &[bool]) -> Result<Vec<PublishedRef>, Error> {
+    fn publish(
+        &mut self,
+        offers: &[OfferedRef],
+        arrived: &[bool],
+    ) -> Result<Vec<PublishedRef>, Error> {
         let _permit = self.enter()?;
-        self.inner.land(offers, arrived)
+        self.inner.publish(offers, arrived)
     }
 
-    fn plan(&mut self, request: Request) -> Result<Plan, Error> {
+    fn plan(&mut self, request: Request) -> Result<TransferPlan, Error> {
         let permit = self.enter()?;
         let plan = self.inner.plan(request)?;
         drop(permit);

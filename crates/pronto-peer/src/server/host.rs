@@ -6,22 +6,22 @@ use std::sync::Arc;
 
 use pronto_io::interrupt::Interrupt;
 use pronto_netsync::Error;
-use pronto_netsync::message::{Hello, Role};
-use pronto_netsync::repository::Matcher;
+use pronto_netsync::message::{Hello, TransferRole};
+use pronto_netsync::repository::RefMatcher;
 
-use super::Ended;
+use super::ConnectionSummary;
 use crate::PeerRepository;
 use crate::keys::PublicKey;
 
 /// The policy about the connections of a server. Many threads call it.
-pub trait Host: Send + Sync {
+pub trait PeerHost: Send + Sync {
     /// Admits a connection from `address`, from which nothing has been read. Returns `None` to
     /// close it.
-    fn connect(&self, address: SocketAddr) -> Option<Arc<dyn Visit>>;
+    fn connect(&self, address: SocketAddr) -> Option<Arc<dyn PeerVisit>>;
 }
 
 /// The policy about one connection, step by step. The value is dropped when the connection ends.
-pub trait Visit: Send + Sync {
+pub trait PeerVisit: Send + Sync {
     /// Receives the socket of the connection. The host can end the connection by shutting the
     /// socket down.
     fn begun(&self, socket: &Arc<TcpStream>) {
@@ -39,24 +39,24 @@ pub trait Visit: Send + Sync {
     ///
     /// # Errors
     /// Fails if the request is not permitted.
-    fn check(&self, hello: &Hello) -> Result<Role, Error>;
+    fn check(&self, hello: &Hello) -> Result<TransferRole, Error>;
 
     /// Opens the requested repository for a session that has a slot. `interrupt` ends the session.
     ///
     /// # Errors
     /// Fails if the repository does not exist, or the server has no capacity for the session.
-    fn open(&self, hello: &Hello, interrupt: &Interrupt) -> Result<Opened, Error>;
+    fn open(&self, hello: &Hello, interrupt: &Interrupt) -> Result<HostedRepository, Error>;
 
     /// Receives the record of the connection when the connection has ended.
-    fn ended(&self, ended: &Ended) {
+    fn ended(&self, ended: &ConnectionSummary) {
         let _ = ended;
     }
 }
 
 /// A repository that was opened for a peer.
-pub struct Opened {
+pub struct HostedRepository {
     /// The repository.
     pub repository: PeerRepository,
     /// The refs that the peer may see and send. The peer does not get this list.
-    pub limits: Matcher,
+    pub limits: RefMatcher,
 }

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bstr::ByteSlice as _;
 use pronto_io::interrupt::Interrupt;
-use pronto_netsync::message::{Hello, Role};
-use pronto_netsync::repository::Matcher;
+use pronto_netsync::message::{Hello, TransferRole};
+use pronto_netsync::repository::RefMatcher;
 use pronto_netsync::{Error, ErrorKind};
 
-use super::host::{Host, Opened, Visit};
+use super::host::{HostedRepository, PeerHost, PeerVisit};
 use crate::keys::PublicKey;
 use crate::known::{KnownPeer, KnownPeers};
 use crate::{Options, PeerRepository, failed};
@@ -24,7 +24,7 @@ use pronto::{Repository, upload_pack};
 #[non_exhaustive]
 pub struct ListedPeers {
     /// The path of a repository, or of a directory of repositories.
-    pub place: PathBuf,
+    pub path: PathBuf,
     /// The file with the list of known peers.
     pub peers: PathBuf,
     /// The environment in which repositories are opened.
@@ -36,10 +36,10 @@ pub struct ListedPeers {
 }
 
 impl ListedPeers {
-    /// Serves the repositories at `place` to the peers in the file `peers`.
-    pub fn new(place: PathBuf, peers: PathBuf, environment: Environment) -> Self {
+    /// Serves the repositories at `path` to the peers in the file `peers`.
+    pub fn new(path: PathBuf, peers: PathBuf, environment: Environment) -> Self {
         ListedPeers {
-            place,
+            path,
             peers,
             environment,
             fast_forward: false,
@@ -48,9 +48,9 @@ impl ListedPeers {
     }
 }
 
-impl Host for ListedPeers {
-    fn connect(&self, _: SocketAddr) -> Option<Arc<dyn Visit>> {
-        Some(Arc::new(Guest {
+impl PeerHost for ListedPeers {
+    fn connect(&self, _: SocketAddr) -> Option<Arc<dyn PeerVisit>> {
+        Some(Arc::new(ListedGuest {
             host: self.clone(),
             peer: Mutex::default(),
         }))
@@ -58,12 +58,12 @@ impl Host for ListedPeers {
 }
 
 /// A connection of a peer.
-struct Guest {
+struct ListedGuest {
     host: ListedPeers,
     peer: Mutex<Option<KnownPeer>>,
 }
 
-impl Guest {
+impl ListedGuest {
     fn peer(&self) -> Result<KnownPeer, Error> {
         let peer = self.peer.lock().unwrap_or_else(PoisonError::into_inner);
         let unknown = || Error::new(ErrorKind::Denied, "the peer is not known");
@@ -71,7 +71,7 @@ impl Guest {
     }
 }
 
-impl Visit for Guest {
+impl PeerVisit for ListedGuest {
     fn identify(&self, key: &PublicKey) -> Result<String, Error> {
         let known = KnownPeers::read(&self.host.peers).map_err(failed)?;
         let print = key.fingerprint();
@@ -91,30 +91,30 @@ impl Visit for Guest {
         }
     }
 
-    fn check(&self, hello: &Hello) -> Result<Role, Error> {
+    fn check(&self, hello: &Hello) -> Result<TransferRole, Error> {
         let peer = self.peer()?;
         let denied = |what: &str, way: &str| {
             let message = format!("'{}' may not {what} here; use {way}", peer.name);
             Err(Error::new(ErrorKind::Denied, message))
         };
         match peer.own_role() {
-            Some(_) if hello.role.takes() && !peer.roles.may_read => denied("read", "--push"),
-            Some(_) if hello.role.gives() && !peer.roles.may_write => denied("write", "--pull"),
+            Some(_) if hello.role.receives() && !peer.roles.may_read => denied("read", "--push"),
+            Some(_) if hello.role.sends() && !peer.roles.may_write => denied("write", "--pull"),
             Some(role) => Ok(role),
             None => denied("read or write", "another key"),
         }
     }
 
-    fn open(&self, hello: &Hello, interrupt: &Interrupt) -> Result<Opened, Error> {
+    fn open(&self, hello: &Hello, interrupt: &Interrupt) -> Result<HostedRepository, Error> {
         let peer = self.peer()?;
         let found = self.host.find(&hello.repository)?;
         support::require(Operation::ServePeer, &found).map_err(failed)?;
         let mut options = Options::new(peer.name, self.host.budget_bytes);
         options.fast_forward = self.host.fast_forward;
         options.threads = 1;
-        Ok(Opened {
+        Ok(HostedRepository {
             repository: PeerRepository::new(Arc::new(found), options, interrupt.clone())?,
-            limits: Matcher::new(peer.globs),
+            limits: RefMatcher::new(peer.globs),
         })
     }
 }
@@ -123,7 +123,7 @@ impl ListedPeers {
     /// Returns the repository with this name: the served repository, or a repository in the served
     /// directory.
     fn find(&self, name: &[u8]) -> Result<Repository, Error> {
-        let (place, environment) = (&self.place, &self.environment);
+        let (path, environment) = (&self.path, &self.environment);
         let none = || {
             let message = format!("there is no repository '{}'", name.as_bstr());
             Error::new(ErrorKind::NoRepository, message)
@@ -133,8 +133,8 @@ impl ListedPeers {
             other => other.map(Some).map_err(failed),
         };
         let name = name.trim_with(|byte| byte == '/');
-        if let Some(only) = open(place)? {
-            let own = place
+        if let Some(only) = open(path)? {
+            let own = path
                 .file_name()
                 .map_or(&b""[..], |own| own.as_encoded_bytes());
             let plain = |name: &'_ [u8]| name.strip_suffix(b".git").unwrap_or(name).to_vec();
@@ -150,10 +150,10 @@ impl ListedPeers {
         if name.is_empty() || name.contains(&0) || !is_below {
             return Err(none());
         }
-        let found = open(&place.join(relative))?.ok_or_else(none)?;
+        let found = open(&path.join(relative))?.ok_or_else(none)?;
         // Symbolic links may refer to repositories outside of the served directory.
         let real = std::fs::canonicalize(found.git_dir()).map_err(|_| none())?;
-        let root = std::fs::canonicalize(place).map_err(|_| none())?;
+        let root = std::fs::canonicalize(path).map_err(|_| none())?;
         match real.starts_with(root) {
             true => Ok(found),
             false => Err(none()),

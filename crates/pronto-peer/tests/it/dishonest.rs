@@ -6,7 +6,7 @@ use pronto_hash::ObjectId;
 use pronto_io::interrupt::Interrupt;
 use pronto_netsync::Error;
 use pronto_netsync::message::{Resume, SegmentKind};
-use pronto_netsync::repository::{Offer, Repository as _};
+use pronto_netsync::repository::{OfferedRef, SyncRepository as _};
 use pronto_peer::{Options, PeerRepository};
 
 use crate::support::Sandbox;
@@ -98,7 +98,7 @@ impl Scene {
     }
 
     /// Returns the victim after it got the offer `tip` and wants it.
-    fn victim(&self, tip: &str) -> (PeerRepository, Offer) {
+    fn victim(&self, tip: &str) -> (PeerRepository, OfferedRef) {
         let mut victim = self.looked_at(false);
         let offer = offer("refs/heads/loot", tip, None);
         let complete = victim
@@ -126,7 +126,7 @@ impl Scene {
     }
 
     /// Offers `offers`, sends `ids`, and returns the response of the victim.
-    fn land(&self, offers: &[Offer], ids: &[&str]) -> Error {
+    fn publish(&self, offers: &[OfferedRef], ids: &[&str]) -> Error {
         let mut victim = self.looked_at(true);
         let complete = victim.complete(offers).expect("they are read");
         let lacks: Vec<bool> = complete.iter().map(|complete| !complete).collect();
@@ -138,7 +138,7 @@ impl Scene {
             let pack = self.pack("thief", ids);
             send(&mut victim, &pack, ids.len() as u64).expect("a sound pack");
         }
-        victim.land(offers, &arrived).expect_err("it is noticed")
+        victim.publish(offers, &arrived).expect_err("it is noticed")
     }
 
     fn check_unharmed(&self) {
@@ -152,9 +152,9 @@ impl Scene {
     }
 }
 
-fn offer(name: &str, id: &str, peeled: Option<&str>) -> Offer {
+fn offer(name: &str, id: &str, peeled: Option<&str>) -> OfferedRef {
     let read = |id: &str| ObjectId::from_hex(id.as_bytes()).expect("an id");
-    Offer {
+    OfferedRef {
         name: name.into(),
         id: read(id),
         peeled: peeled.map(read),
@@ -182,7 +182,7 @@ fn a_hidden_object_cannot_be_made_ones_own() {
     let (mut victim, offer) = scene.victim(&tip);
     send(&mut victim, &scene.pack("thief", &[&tree, &tip]), 2).expect("a sound pack");
     let error = victim
-        .land(std::slice::from_ref(&offer), &[true])
+        .publish(std::slice::from_ref(&offer), &[true])
         .expect_err("it is noticed");
     let expected = format!(
         "not all necessary objects were sent: {} is missing",
@@ -197,7 +197,7 @@ fn a_hidden_object_cannot_be_made_ones_own() {
     let (mut victim, _) = scene.victim(&tip);
     let pack = scene.pack("thief", &[&tree, &tip, &scene.hidden]);
     send(&mut victim, &pack, 3).expect("a sound pack");
-    victim.land(&[offer], &[true]).expect("all is there");
+    victim.publish(&[offer], &[true]).expect("all is there");
     assert_eq!(
         scene
             .sandbox
@@ -287,13 +287,13 @@ fn what_a_peer_says_of_its_tags_counts_for_nothing() {
     let aside = scene.sandbox.git("thief", &aside);
     // A branch at a commit, announced with a peeled id that is ahead.
     let lie = offer("refs/heads/main", &aside, Some(&forward));
-    let error = scene.land(&[lie], &[&forward, &aside, &empty]);
+    let error = scene.publish(&[lie], &[&forward, &aside, &empty]);
     let expected = format!("refs/heads/main does not lead to {forward}");
     assert_eq!(error.message(), expected);
     scene.check_unharmed();
     // The same for a tag, and for a tag that is announced as a commit.
     let lie = offer("refs/tags/v1", &aside, Some(&forward));
-    let error = scene.land(&[lie], &[&forward, &aside, &empty]);
+    let error = scene.publish(&[lie], &[&forward, &aside, &empty]);
     assert_eq!(
         error.message(),
         format!("refs/tags/v1 does not lead to {forward}")
@@ -304,7 +304,7 @@ fn what_a_peer_says_of_its_tags_counts_for_nothing() {
         .git("thief", &["tag", "-m", "a tag", "v1", &forward]);
     let tag = scene.sandbox.git("thief", &["rev-parse", "v1"]);
     let lie = offer("refs/tags/v1", &tag, None);
-    let error = scene.land(&[lie], &[&forward, &empty, &tag]);
+    let error = scene.publish(&[lie], &[&forward, &empty, &tag]);
     assert_eq!(
         error.message(),
         format!("refs/tags/v1 does not lead to {tag}")
@@ -327,10 +327,10 @@ fn what_a_peer_says_of_its_tags_counts_for_nothing() {
             let lie = offer("refs/tags/loot", hidden, peeled);
             let complete = victim.complete(std::slice::from_ref(&lie));
             assert_eq!(complete.expect("they are read"), [false], "{hidden}");
-            let error = victim.land(std::slice::from_ref(&lie), &[true]);
+            let error = victim.publish(std::slice::from_ref(&lie), &[true]);
             error.expect_err("nothing has come");
             drop(victim);
-            scene.land(&[lie], &[&forward, &empty]);
+            scene.publish(&[lie], &[&forward, &empty]);
             scene.check_unharmed();
         }
     }
@@ -370,7 +370,7 @@ fn a_submodule_brings_nothing_and_kinds_have_to_fit() {
     let file = scene.tree(&format!("100644 blob {hidden}\tx"));
     let second = scene.commit_on(&first, &file);
     let missing = format!("not all necessary objects were sent: {hidden} is missing");
-    let error = scene.land(
+    let error = scene.publish(
         &[offer("refs/heads/loot", &second, None)],
         &[&module, &first, &file, &second],
     );
@@ -387,7 +387,7 @@ fn a_submodule_brings_nothing_and_kinds_have_to_fit() {
     ids.extend(tips[1..].iter().map(|tip| &tip[..]));
     for turned in [false, true] {
         let names = ["a", "b", "c", "d"].map(|name| format!("refs/heads/{name}"));
-        let mut offers: Vec<Offer> = (names.iter().zip(&tips[1..]))
+        let mut offers: Vec<OfferedRef> = (names.iter().zip(&tips[1..]))
             .map(|(name, tip)| offer(name, tip, None))
             .collect();
         if turned {
@@ -395,7 +395,7 @@ fn a_submodule_brings_nothing_and_kinds_have_to_fit() {
                 offers[at] = offer(&names[at], tip, None);
             }
         }
-        assert_eq!(scene.land(&offers, &ids).message(), missing);
+        assert_eq!(scene.publish(&offers, &ids).message(), missing);
         scene.check_unharmed();
     }
     // A blob in place of a tree, and the reverse.
@@ -417,14 +417,14 @@ fn a_submodule_brings_nothing_and_kinds_have_to_fit() {
         let tree = scene.raw_tree(&line);
         let tip = scene.raw_commit(&tree);
         let ids = [&blob[..], &empty_file, &inner, &tree, &tip];
-        let error = scene.land(&[offer("refs/heads/loot", &tip, None)], &ids);
+        let error = scene.publish(&[offer("refs/heads/loot", &tip, None)], &ids);
         let expected = format!("not all necessary objects were sent: {wrong} is missing");
         assert_eq!(error.message(), expected, "{line}");
         scene.check_unharmed();
     }
     let tip = scene.raw_commit(&blob);
     let offered = offer("refs/heads/loot", &tip, None);
-    let error = scene.land(&[offered], &[&blob, &tip]);
+    let error = scene.publish(&[offered], &[&blob, &tip]);
     assert!(error.message().ends_with("is missing"), "{error}");
     scene.check_unharmed();
 }
@@ -459,7 +459,7 @@ fn the_places_of_others_are_not_a_peers() {
     let own = offer("refs/heads/theirs", &scene.base, None);
     let own = std::slice::from_ref(&own);
     assert_eq!(first.complete(own).expect("they are read"), [true]);
-    first.land(own, &[true]).expect("all is there");
+    first.publish(own, &[true]).expect("all is there");
     assert_eq!(git(&["rev-parse", "thief/theirs"]), scene.base);
     drop(begin("thief").expect("it is the peer's"));
 }
@@ -487,7 +487,7 @@ fn hidden_refs_are_neither_shown_nor_moved() {
     victim.prepare(&offers, &lacks).expect("alone");
     let pack = scene.pack("thief", &[&forward, &empty]);
     send(&mut victim, &pack, 2).expect("a sound pack");
-    victim.land(&offers, &[true]).expect("all is there");
+    victim.publish(&offers, &[true]).expect("all is there");
     assert_eq!(victim.moved(), []);
     assert_eq!(git(&["rev-parse", "secret/b"]), scene.base);
     assert_eq!(git(&["rev-parse", "thief/secret/b"]), forward);

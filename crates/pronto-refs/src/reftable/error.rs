@@ -32,15 +32,15 @@ pub enum ErrorKind {
 
 /// A fault in the bytes of a block, before the path of the file is added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Fault {
+pub(crate) struct BlockFault {
     pub(crate) message: &'static str,
     /// The offset of the fault from the start of the block.
     pub(crate) at: usize,
 }
 
-impl Fault {
+impl BlockFault {
     #[cold]
-    pub(crate) fn new(message: &'static str, at: usize) -> Fault {
-        Fault { message, at }
+    pub(crate) fn new(message: &'static str, at: usize) -> BlockFault {
+        BlockFault { message, at }
     }
 }

@@ -2,7 +2,7 @@
 
 use pronto_hash::Kind;
 
-use super::error::Fault;
+use super::error::BlockFault;
 
 const MAGIC: &[u8; 4] = b"REFT";
 const SHA1: u32 = u32::from_be_bytes(*b"sha1");
@@ -50,7 +50,7 @@ impl BlockKind {
 
 /// The first and the last update index that a table may contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct UpdateIndexRange {
     /// The smallest update index.
     pub min: u64,
     /// The largest update index.
@@ -59,16 +59,16 @@ pub struct Limits {
 
 /// The header of a table, which its footer repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Header {
+pub(crate) struct TableHeader {
     pub(crate) kind: Kind,
     /// The size of aligned blocks; 0 if blocks are not aligned.
     pub(crate) block_size: u32,
-    pub(crate) limits: Limits,
+    pub(crate) limits: UpdateIndexRange,
     /// Whether the table has version 2, whose header names the hash function.
     pub(crate) is_version_2: bool,
 }
 
-impl Header {
+impl TableHeader {
     pub(crate) fn len(&self) -> usize {
         if self.is_version_2 { 28 } else { 24 }
     }
@@ -78,8 +78,8 @@ impl Header {
     }
 
     /// Returns the header of a new table, with version 1 if possible.
-    pub(crate) fn new(kind: Kind, block_size: u32, limits: Limits) -> Header {
-        Header {
+    pub(crate) fn new(kind: Kind, block_size: u32, limits: UpdateIndexRange) -> TableHeader {
+        TableHeader {
             kind,
             block_size,
             limits,
@@ -105,11 +105,11 @@ impl Header {
 
     /// Parses the header at the start of `bytes`. Returns `Ok(None)` if the version or the hash
     /// function is unknown.
-    pub(crate) fn read(bytes: &[u8]) -> Result<Option<Header>, Fault> {
-        let ends = Fault::new("table ends within its header", bytes.len());
+    pub(crate) fn read(bytes: &[u8]) -> Result<Option<TableHeader>, BlockFault> {
+        let ends = BlockFault::new("table ends within its header", bytes.len());
         let fixed = bytes.get(..24).ok_or(ends)?;
         if &fixed[..4] != MAGIC {
-            return Err(Fault::new("not a reftable", 0));
+            return Err(BlockFault::new("not a reftable", 0));
         }
         let (is_version_2, kind) = match fixed[4] {
             1 => (false, Kind::Sha1),
@@ -120,10 +120,10 @@ impl Header {
             },
             _ => return Ok(None),
         };
-        Ok(Some(Header {
+        Ok(Some(TableHeader {
             kind,
             block_size: be24(fixed, 5).ok_or(ends)?,
-            limits: Limits {
+            limits: UpdateIndexRange {
                 min: be64(fixed, 8).ok_or(ends)?,
                 max: be64(fixed, 16).ok_or(ends)?,
             },
@@ -134,7 +134,7 @@ impl Header {
 
 /// The positions of the blocks of one type, and of their index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Section {
+pub(crate) struct BlockSection {
     /// The position of the first block, if there is one.
     pub(crate) start: Option<u64>,
     /// The position of the root block of the index; 0 if there is no index.
@@ -154,7 +154,7 @@ pub(crate) struct Footer {
 
 impl Footer {
     /// Appends the footer, which begins with `header`.
-    pub(crate) fn write(&self, header: &Header, bytes: &mut Vec<u8>) {
+    pub(crate) fn write(&self, header: &TableHeader, bytes: &mut Vec<u8>) {
         let start = bytes.len();
         header.write(bytes);
         let objects = (self.object_start << ID_LEN_BITS) | self.id_len as u64;
@@ -172,16 +172,19 @@ impl Footer {
     }
 
     /// Parses the footer `bytes`, whose length depends on `header`.
-    pub(crate) fn read(bytes: &[u8], header: &Header) -> Result<Footer, Fault> {
-        let ends = Fault::new("table ends within its footer", bytes.len());
+    pub(crate) fn read(bytes: &[u8], header: &TableHeader) -> Result<Footer, BlockFault> {
+        let ends = BlockFault::new("table ends within its footer", bytes.len());
         let crc_at = bytes.len().checked_sub(4).ok_or(ends)?;
         let mut copy = Vec::with_capacity(28);
         header.write(&mut copy);
         if !bytes.starts_with(&copy) {
-            return Err(Fault::new("header and footer differ", 0));
+            return Err(BlockFault::new("header and footer differ", 0));
         }
         if be32(bytes, crc_at) != Some(crc32fast::hash(&bytes[..crc_at])) {
-            return Err(Fault::new("checksum of the footer does not match", crc_at));
+            return Err(BlockFault::new(
+                "checksum of the footer does not match",
+                crc_at,
+            ));
         }
         let number = |at: usize| be64(bytes, header.len() + 8 * at).ok_or(ends);
         let objects = number(1)?;

@@ -13,6 +13,6 @@ mod values;
 pub use logs::LogCursor;
 pub use objects::ObjectCursor;
 pub use refs::RefCursor;
-pub use table::Table;
+pub use table::RefTable;
 
 pub(super) use block::common_prefix;

@@ -19,15 +19,15 @@ use pronto_hash::Kind;
 use pronto_io::error::IoContext;
 use pronto_io::sync::SyncMethod;
 
-pub use compact::Expiry;
+pub use compact::LogExpiryLimits;
 pub use list::TableName;
-pub use merge::{Logs, Refs};
-pub use snapshot::Snapshot;
-pub use transaction::{Additions, Transaction};
+pub use merge::{SnapshotLogs, SnapshotRefs};
+pub use snapshot::StackSnapshot;
+pub use transaction::{Additions, StackTransaction};
 
-use super::WriteOptions;
+use super::TableWriteOptions;
 use super::error::{ErrorKind, Result};
-use list::{List, TABLES_LIST};
+use list::{TABLES_LIST, TableList};
 
 /// The time for which readers retry to open tables that compactions have deleted, as in Git.
 const PATIENCE_OF_READERS: Duration = Duration::from_secs(3);
@@ -40,7 +40,7 @@ const LEAST_TRIES: u32 = 3;
 #[non_exhaustive]
 pub struct StackOptions {
     /// Options for writing tables.
-    pub write: WriteOptions,
+    pub write: TableWriteOptions,
     /// The factor by which each table is kept larger than all newer ones together
     /// (`reftable.geometricFactor`); 0 stands for 2.
     pub geometric_factor: u8,
@@ -59,7 +59,7 @@ pub struct StackOptions {
 impl Default for StackOptions {
     fn default() -> Self {
         StackOptions {
-            write: WriteOptions::default(),
+            write: TableWriteOptions::default(),
             geometric_factor: 2,
             lock_timeout: Duration::from_millis(100),
             records_process: false,
@@ -72,7 +72,7 @@ impl Default for StackOptions {
 
 /// The stack of tables in the directory `reftable` of a repository or a worktree. `Send + Sync`.
 #[derive(Debug)]
-pub struct Stack {
+pub struct ReftableStack {
     directory: PathBuf,
     list_path: PathBuf,
     kind: Kind,
@@ -84,11 +84,11 @@ pub struct Stack {
 #[derive(Debug)]
 struct Loaded {
     /// The list. Its open file keeps the inode number from being reused for another list.
-    list: List,
-    snapshot: Snapshot,
+    list: TableList,
+    snapshot: StackSnapshot,
 }
 
-impl Stack {
+impl ReftableStack {
     /// Opens the stack in `directory`, whose tables have object ids of `kind`. Without
     /// `tables.list`, the stack is empty. Costs the same as [`snapshot`](Self::snapshot) after a
     /// change.
@@ -96,19 +96,23 @@ impl Stack {
     /// # Errors
     /// Fails with [`ErrorKind::WrongHash`] if a table has another hash function, and with other
     /// kinds if the list or a table cannot be read or is malformed.
-    pub fn open(directory: impl Into<PathBuf>, kind: Kind, options: StackOptions) -> Result<Stack> {
+    pub fn open(
+        directory: impl Into<PathBuf>,
+        kind: Kind,
+        options: StackOptions,
+    ) -> Result<ReftableStack> {
         let directory = directory.into();
-        let stack = Stack {
+        let stack = ReftableStack {
             list_path: directory.join(TABLES_LIST),
             directory,
             kind,
             options,
             loaded: Mutex::new(Loaded {
-                list: List::default(),
-                snapshot: Snapshot::default(),
+                list: TableList::default(),
+                snapshot: StackSnapshot::default(),
             }),
         };
-        let loaded = stack.load(&Snapshot::default())?;
+        let loaded = stack.load(&StackSnapshot::default())?;
         *stack.loaded.lock().unwrap_or_else(PoisonError::into_inner) = loaded;
         Ok(stack)
     }
@@ -131,7 +135,7 @@ impl Stack {
     /// # Errors
     /// Fails as [`open`](Self::open) does, and with [`ErrorKind::Missing`] if the list names a
     /// missing table.
-    pub fn snapshot(&self) -> Result<Snapshot> {
+    pub fn snapshot(&self) -> Result<StackSnapshot> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         if !loaded.list.is_current(&self.list_path)? {
             *loaded = self.load(&loaded.snapshot)?;
@@ -140,24 +144,24 @@ impl Stack {
     }
 
     /// Returns the content of the stack at the last check, without a system call.
-    pub fn last_snapshot(&self) -> Snapshot {
+    pub fn last_snapshot(&self) -> StackSnapshot {
         let loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         loaded.snapshot.clone()
     }
 
     /// Reads the list, and opens the tables that `old` does not contain.
-    fn load(&self, old: &Snapshot) -> Result<Loaded> {
+    fn load(&self, old: &StackSnapshot) -> Result<Loaded> {
         let deadline = Instant::now() + PATIENCE_OF_READERS;
         let mut tries = 0;
         loop {
-            let list = List::read(&self.list_path)?;
-            match Snapshot::open(self, &list, old) {
+            let list = TableList::read(&self.list_path)?;
+            match StackSnapshot::open(self, &list, old) {
                 Ok(snapshot) => return Ok(Loaded { list, snapshot }),
                 Err(error) if *error.kind() == ErrorKind::Missing => {
                     tries += 1;
                     let is_over = tries > LEAST_TRIES && Instant::now() >= deadline;
                     // A compaction replaces the list before it removes tables.
-                    if is_over || List::read(&self.list_path)?.names == list.names {
+                    if is_over || TableList::read(&self.list_path)?.names == list.names {
                         return Err(error);
                     }
                 }
@@ -169,7 +173,7 @@ impl Stack {
 
     /// Returns the current table names from the list file, independent of the opened tables.
     fn names(&self) -> Result<Vec<TableName>> {
-        Ok(List::read(&self.list_path)?.names)
+        Ok(TableList::read(&self.list_path)?.names)
     }
 
     fn path_of(&self, name: &TableName) -> PathBuf {

@@ -13,7 +13,7 @@ use super::References;
 ///
 /// Refs are changed through this trait, so that this crate does not depend on the object store or
 /// on the way in which processes are started.
-pub trait Host: fmt::Debug + Sync {
+pub trait RefHost: fmt::Debug + Sync {
     /// Returns the refs of the repository.
     fn refs(&self) -> &References;
 

@@ -8,7 +8,9 @@ use std::path::Path;
 use bstr::{BStr, BString, ByteSlice, ByteVec};
 use pronto_hash::ObjectId;
 
-use super::{RefName, RefNameRef, Reference, References, Target, loose, name, packed::PackedRef};
+use super::{
+    RefName, RefNameRef, RefTarget, Reference, References, loose, name, packed::PackedRef,
+};
 use pronto_config::{Result, path};
 use pronto_io::short::Short as _;
 
@@ -30,7 +32,7 @@ pub struct ReferenceRef<'a> {
 
 /// An entry that is not a usable ref.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Broken<'a> {
+pub enum BrokenRef<'a> {
     /// A file with malformed contents or an invalid name.
     Contents(&'a BStr),
     /// A symref to a ref that does not exist.
@@ -38,9 +40,9 @@ pub enum Broken<'a> {
 }
 
 /// An item of an iteration: a ref or a broken entry.
-pub type Found<'a> = Result<ReferenceRef<'a>, Broken<'a>>;
+pub type IterationItem<'a> = Result<ReferenceRef<'a>, BrokenRef<'a>>;
 
-pub(super) type Visit<'a> = &'a mut dyn FnMut(Found<'_>) -> Result<ControlFlow<()>>;
+pub(super) type VisitRef<'a> = &'a mut dyn FnMut(IterationItem<'_>) -> Result<ControlFlow<()>>;
 
 impl References {
     /// Calls `visit` for each ref whose name starts with `prefix`, in order of names, until `visit`
@@ -68,7 +70,7 @@ impl References {
     pub fn for_each_or_broken(
         &self,
         prefix: impl AsRef<[u8]>,
-        mut visit: impl FnMut(Found<'_>) -> Result<ControlFlow<()>>,
+        mut visit: impl FnMut(IterationItem<'_>) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
         let prefix = prefix.as_ref().as_bstr();
         if let Some(tables) = self.tables() {
@@ -101,9 +103,9 @@ impl References {
         file.map_or(Ok(()), |file| file.intact())
     }
 
-    fn visit_loose(&self, name: &BStr, visit: Visit<'_>) -> Result<ControlFlow<()>> {
+    fn visit_loose(&self, name: &BStr, visit: VisitRef<'_>) -> Result<ControlFlow<()>> {
         let Some(safe) = full(name) else {
-            return visit(Err(Broken::Contents(name)));
+            return visit(Err(BrokenRef::Contents(name)));
         };
         let contents = loose::read(&self.file_of(safe), name, self.object_hash);
         let target = match contents.and_then(|found| found.map_or(Ok(None), |it| it.target(name))) {
@@ -113,7 +115,7 @@ impl References {
                 Some(found) => found.target,
                 None => return Ok(ControlFlow::Continue(())),
             },
-            Err(_) => return visit(Err(Broken::Contents(name))),
+            Err(_) => return visit(Err(BrokenRef::Contents(name))),
         };
         let found = |id, symbolic| ReferenceRef {
             name,
@@ -122,11 +124,13 @@ impl References {
             peeled: None,
         };
         match target {
-            Target::Object(id) => visit(Ok(found(id, None))),
-            Target::Symbolic(to) => match self.resolve(&to) {
-                Ok(Some(super::Resolved { id: Some(id), .. })) => visit(Ok(found(id, Some(&to)))),
+            RefTarget::Object(id) => visit(Ok(found(id, None))),
+            RefTarget::Symbolic(to) => match self.resolve(&to) {
+                Ok(Some(super::ResolvedRef { id: Some(id), .. })) => {
+                    visit(Ok(found(id, Some(&to))))
+                }
                 // As in Git, a symref to itself or to a broken ref is treated as a dangling one.
-                Ok(_) | Err(_) => visit(Err(Broken::Dangling(name))),
+                Ok(_) | Err(_) => visit(Err(BrokenRef::Dangling(name))),
             },
         }
     }
@@ -149,8 +153,8 @@ impl References {
         let mut all = Vec::new();
         self.for_each(prefix, |reference| {
             let target = match reference.symbolic {
-                Some(to) => Target::Symbolic(to.clone()),
-                None => Target::Object(reference.id),
+                Some(to) => RefTarget::Symbolic(to.clone()),
+                None => RefTarget::Object(reference.id),
             };
             all.push(Reference {
                 name: reference.name.to_owned(),
@@ -177,7 +181,7 @@ impl References {
         self.for_each_or_broken(&prefix, |found| {
             let name = match found {
                 Ok(reference) => reference.name,
-                Err(Broken::Contents(name) | Broken::Dangling(name)) => name,
+                Err(BrokenRef::Contents(name) | BrokenRef::Dangling(name)) => name,
             };
             if !counts(name) {
                 return Ok(ControlFlow::Continue(()));
@@ -206,7 +210,7 @@ impl References {
         } else {
             &self.common_dir
         };
-        let mut walk = Walk {
+        let mut walk = DirectoryIteration {
             skip_own: is_linked && !is_own,
             visit: &mut |name| {
                 if name.starts_with(prefix) {
@@ -235,9 +239,9 @@ pub(super) fn full(name: &BStr) -> Option<RefNameRef<'_>> {
 
 const OWN_DIRECTORIES: [&str; 3] = ["refs/bisect", "refs/rewritten", "refs/worktree"];
 
-fn visit_packed(reference: PackedRef<'_>, visit: Visit<'_>) -> Result<ControlFlow<()>> {
+fn visit_packed(reference: PackedRef<'_>, visit: VisitRef<'_>) -> Result<ControlFlow<()>> {
     if !name::is_valid(reference.name, name::Form::Full) {
-        return visit(Err(Broken::Contents(reference.name)));
+        return visit(Err(BrokenRef::Contents(reference.name)));
     }
     visit(Ok(ReferenceRef {
         name: reference.name,
@@ -247,13 +251,13 @@ fn visit_packed(reference: PackedRef<'_>, visit: Visit<'_>) -> Result<ControlFlo
     }))
 }
 
-struct Walk<'a> {
+struct DirectoryIteration<'a> {
     /// Whether per-worktree refs are skipped.
     skip_own: bool,
     visit: &'a mut dyn FnMut(&BStr),
 }
 
-impl Walk<'_> {
+impl DirectoryIteration<'_> {
     /// Visits the name of each file. A file that is removed meanwhile is skipped.
     fn directory(&mut self, path: &Path, name: &mut BString, depth: usize) {
         let Ok(entries) = std::fs::read_dir(path) else {

@@ -55,12 +55,12 @@ impl<'a> LogLine<'a> {
 
 /// A reflog that was read into memory. Malformed lines are skipped.
 #[derive(Clone, Debug, Default)]
-pub struct Log(Vec<u8>);
+pub struct ReflogContent(Vec<u8>);
 
-impl Log {
+impl ReflogContent {
     /// Returns the reflog with the contents of a reflog file.
-    pub(super) fn of(content: Vec<u8>) -> Log {
-        Log(content)
+    pub(super) fn of(content: Vec<u8>) -> ReflogContent {
+        ReflogContent(content)
     }
 
     /// Returns the bytes of the reflog file.
@@ -88,15 +88,15 @@ impl References {
     }
 
     /// Returns the path of a file of the repository as messages show it.
-    pub(super) fn spoken_file(&self, path: &Path) -> PathBuf {
-        for (directory, spoken) in [
-            (&self.git_dir, &self.spoken_git_dir),
-            (&self.common_dir, &self.spoken_common_dir),
+    pub(super) fn display_file(&self, path: &Path) -> PathBuf {
+        for (directory, display_path) in [
+            (&self.git_dir, &self.display_git_dir),
+            (&self.common_dir, &self.display_common_dir),
         ] {
             if let Ok(rest) = path.strip_prefix(directory) {
-                return match spoken.as_path() == Path::new(".") {
+                return match display_path.as_path() == Path::new(".") {
                     true => rest.to_owned(),
-                    false => spoken.join(rest),
+                    false => display_path.join(rest),
                 };
             }
         }
@@ -115,7 +115,7 @@ impl References {
     ///
     /// # Errors
     /// Fails with [`ErrorKind::Io`] if the reflog cannot be read.
-    pub fn log(&self, name: impl AsRef<[u8]>) -> Result<Option<Log>> {
+    pub fn log(&self, name: impl AsRef<[u8]>) -> Result<Option<ReflogContent>> {
         let Ok(name) = RefNameRef::existing(name.as_ref().as_bstr()) else {
             return Ok(None);
         };
@@ -124,7 +124,7 @@ impl References {
         }
         let file = self.log_path(name);
         match pronto_io::untrusted::content(&file) {
-            Ok(bytes) => Ok(Some(Log(bytes))),
+            Ok(bytes) => Ok(Some(ReflogContent(bytes))),
             Err(error)
                 if matches!(
                     error.kind(),
@@ -160,7 +160,7 @@ impl References {
         };
         let written = opened.and_then(|mut log| log.write_all(line));
         written.map_err(|error| {
-            let said = self.spoken_file(&file);
+            let said = self.display_file(&file);
             let said = said.display();
             let reason = pronto_io::error::reason(&error);
             let message = match error.kind() {

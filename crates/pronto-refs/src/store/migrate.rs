@@ -14,16 +14,16 @@ use pronto_config::config::Config;
 use pronto_config::config::edit::{self, Document};
 use pronto_config::format::{EXTENSIONS_OF_VERSION_ONE, RefStorage};
 use pronto_config::lock::{Lock, Marking, PATIENCE};
-use pronto_config::shared::{self, Sharing};
+use pronto_config::shared::{self, SharedPermissions};
 use pronto_config::{Error, ErrorKind, Result, path};
 use pronto_hash::Kind;
 
 use super::packed_file::PackedLock;
 use super::patience::patience;
 use super::tables::from_tables;
-use super::{Host, RefNameRef, References};
+use super::{RefHost, RefNameRef, References};
 use crate::reftable;
-use content::Content;
+use content::MigratedRefs;
 use new_storage::NewStorage;
 
 /// The largest number of ref locks that are marked with their holder; each marked lock keeps a file
@@ -65,9 +65,9 @@ pub struct MigrateReport {
 
 /// The locks that prevent other processes from changing the old storage.
 #[derive(Debug)]
-enum Held<'r> {
+enum StorageLocks<'r> {
     Tables {
-        _transaction: reftable::Transaction<'r>,
+        _transaction: reftable::StackTransaction<'r>,
     },
     Files {
         _packed: PackedLock,
@@ -77,7 +77,7 @@ enum Held<'r> {
     },
 }
 
-impl dyn Host + '_ {
+impl dyn RefHost + '_ {
     /// Migrates refs, symrefs, pseudo-refs and reflogs to another storage, as `git refs migrate`
     /// does. `FETCH_HEAD` and `MERGE_HEAD` stay files. The caller must open the repository again
     /// afterwards.
@@ -104,7 +104,7 @@ impl dyn Host + '_ {
         self.begin_writing()?;
         let _maintenance = lock_maintenance(&refs.common_dir, self.config())?;
         let held = self.lock_storage()?;
-        let content = Content::read(self, options.reflogs)?;
+        let content = MigratedRefs::read(self, options.reflogs)?;
         let report = MigrateReport {
             references: content.refs.len(),
             directory: None,
@@ -144,7 +144,7 @@ impl dyn Host + '_ {
         if self.has_hook() {
             return unsupported("a migration with a hook");
         }
-        if shared::configured(self.config())? != Sharing::Umask {
+        if shared::configured(self.config())? != SharedPermissions::Umask {
             return unsupported("a migration with shared permissions");
         }
         let names = ["HEAD", "packed-refs", "refs", "logs", "reftable", "config"];
@@ -158,11 +158,11 @@ impl dyn Host + '_ {
     }
 
     /// Takes all locks of the current storage.
-    fn lock_storage(&self) -> Result<Held<'_>> {
+    fn lock_storage(&self) -> Result<StorageLocks<'_>> {
         let refs = self.refs();
         if let Some(tables) = refs.tables() {
             let transaction = tables.shared()?.begin().map_err(from_tables)?;
-            return Ok(Held::Tables {
+            return Ok(StorageLocks::Tables {
                 _transaction: transaction,
             });
         }
@@ -184,7 +184,7 @@ impl dyn Host + '_ {
             lock.close();
             locks.push(lock);
         }
-        Ok(Held::Files {
+        Ok(StorageLocks::Files {
             _packed: packed,
             _refs: locks,
             names,
@@ -192,11 +192,11 @@ impl dyn Host + '_ {
     }
 }
 
-impl Held<'_> {
+impl StorageLocks<'_> {
     /// Checks that no ref was created before all locks were taken.
     fn check(&self, refs: &References) -> Result<()> {
         match self {
-            Held::Files { names, .. } if *names != refs.loose_names("refs/".into()) => {
+            StorageLocks::Files { names, .. } if *names != refs.loose_names("refs/".into()) => {
                 let message = "references changed during the migration";
                 Err(Error::new(ErrorKind::Locked, message))
             }

@@ -1,15 +1,15 @@
 //! Packs refs (`git pack-refs`): writes loose refs into `packed-refs` and removes their files.
 
 use bstr::{BStr, BString, ByteSlice};
-use pronto_config::glob::{self, How};
+use pronto_config::glob::{self, MatchOptions};
 use pronto_hash::{ObjectId, oid};
 
-use super::Host;
-use super::loose::{self, Contents};
+use super::RefHost;
+use super::loose::{self, LooseRefContents};
 use super::packed::PackedRef;
 use super::packed_file::{PackedLock, Text};
 use super::patience::patience;
-use super::transaction::hook::{self, Line};
+use super::transaction::hook::{self, HookLine};
 use super::transaction::remove_empty_parents;
 use super::{RefNameRef, name};
 use pronto_config::lock::{Lock, Marking};
@@ -57,7 +57,7 @@ impl PackRefsOptions {
     fn includes(&self, name: &BStr) -> bool {
         let is_any = |patterns: &[BString]| {
             let mut patterns = patterns.iter();
-            patterns.any(|pattern| glob::matches(pattern, name, How::default()))
+            patterns.any(|pattern| glob::matches(pattern, name, MatchOptions::default()))
         };
         !is_any(&self.excludes) && is_any(&self.includes)
     }
@@ -78,12 +78,12 @@ pub struct PackRefsReport {
 
 /// A loose ref that will be packed.
 #[derive(Debug)]
-struct Candidate {
+struct PackableRef {
     name: BString,
     id: ObjectId,
 }
 
-impl dyn Host + '_ {
+impl dyn RefHost + '_ {
     /// Packs refs like `git pack-refs`: writes `packed-refs`, then removes the file of each ref
     /// that still holds the packed value, under the lock of the ref. Symrefs, broken refs and
     /// per-worktree refs are never packed. Each ref can be read at any moment, and a killed process
@@ -157,7 +157,7 @@ impl dyn Host + '_ {
     }
 
     /// Returns the first `limit` loose refs to pack, in order of names.
-    fn pack_candidates(&self, options: &PackRefsOptions, limit: usize) -> Result<Vec<Candidate>> {
+    fn pack_candidates(&self, options: &PackRefsOptions, limit: usize) -> Result<Vec<PackableRef>> {
         let refs = self.refs();
         let mut candidates = Vec::new();
         for found in refs.loose_names("refs/".into()) {
@@ -175,7 +175,7 @@ impl dyn Host + '_ {
                 found.as_bstr(),
                 self.refs().object_hash(),
             );
-            let Ok(Some(Contents::Object(id))) = contents else {
+            let Ok(Some(LooseRefContents::Object(id))) = contents else {
                 continue;
             };
             if id.is_null() {
@@ -189,7 +189,7 @@ impl dyn Host + '_ {
                 if found.starts_with(b"refs/heads/") {
                     self.check_packable(found.as_bstr(), &id)?;
                 }
-                candidates.push(Candidate { name: found, id });
+                candidates.push(PackableRef { name: found, id });
             }
         }
         Ok(candidates)
@@ -204,10 +204,10 @@ impl dyn Host + '_ {
     }
 
     /// Writes `packed-refs` with its current refs and `candidates`.
-    fn write_packed(&self, lock: &mut PackedLock, candidates: &[Candidate]) -> Result<()> {
+    fn write_packed(&self, lock: &mut PackedLock, candidates: &[PackableRef]) -> Result<()> {
         let has_hook = self.has_hook();
         let run_hook = |state: &str| -> Result<()> {
-            let lines = candidates.iter().map(|candidate| Line {
+            let lines = candidates.iter().map(|candidate| HookLine {
                 old: None,
                 new: Some(candidate.id.to_string()),
                 name: candidate.name.as_bstr(),
@@ -250,11 +250,11 @@ impl dyn Host + '_ {
             run_hook("aborted")?;
             return Err(error);
         }
-        lock.put_in_place()?;
+        lock.rename_into_place()?;
         run_hook("committed")
     }
 
-    fn push_candidate(&self, text: &mut Text, candidate: &Candidate) {
+    fn push_candidate(&self, text: &mut Text, candidate: &PackableRef) {
         text.push(&PackedRef {
             name: candidate.name.as_bstr(),
             id: candidate.id,
@@ -264,7 +264,7 @@ impl dyn Host + '_ {
     }
 
     /// Removes the loose file of a packed ref if the file still holds the packed value.
-    fn prune_loose(&self, candidate: &Candidate) -> Result<bool> {
+    fn prune_loose(&self, candidate: &PackableRef) -> Result<bool> {
         let name = RefNameRef::new(candidate.name.as_bstr()).map_err(super::bad_name)?;
         let refs = self.refs();
         let file = refs.file_of(name);
@@ -276,12 +276,12 @@ impl dyn Host + '_ {
         })?;
         let lock = lock.recorded(self.config());
         let held = loose::read(&file, candidate.name.as_bstr(), self.refs().object_hash())?;
-        if held == Some(Contents::DanglingLink) {
+        if held == Some(LooseRefContents::DanglingLink) {
             let name = &candidate.name;
             let message = format!("cannot lock ref '{name}': unable to resolve reference '{name}'");
             return Err(Error::new(ErrorKind::Reference, message));
         }
-        if held != Some(Contents::Object(candidate.id)) {
+        if held != Some(LooseRefContents::Object(candidate.id)) {
             // Another process has changed or removed the file.
             drop(lock);
             remove_empty_parents(refs, name, false);
@@ -289,7 +289,7 @@ impl dyn Host + '_ {
         }
         let has_hook = self.has_hook();
         let run_hook = |state: &str| -> Result<bool> {
-            let line = Line {
+            let line = HookLine {
                 old: Some(candidate.id.to_string()),
                 new: None,
                 name: candidate.name.as_bstr(),

@@ -6,16 +6,16 @@ use std::sync::Arc;
 
 use bstr::{BStr, ByteSlice};
 use pronto_hash::{Kind, ObjectId};
-use pronto_io::view::{Access, Identity, View};
+use pronto_io::view::{FileView, ViewAccess, ViewIdentity};
 
 use pronto_config::{Error, ErrorKind, Result};
 
 /// The contents of `packed-refs`, mapped or read into memory.
 #[derive(Debug)]
-pub(crate) struct Packed {
+pub(crate) struct PackedRefs {
     /// The identity and the length of the file, to detect a replaced file.
-    stamp: (Identity, u64),
-    content: Content,
+    stamp: (ViewIdentity, u64),
+    content: PackedBytes,
     /// The offset of the first ref, after the header line.
     start: usize,
     hash: Kind,
@@ -24,8 +24,8 @@ pub(crate) struct Packed {
 }
 
 #[derive(Debug)]
-enum Content {
-    Mapped(View, PathBuf),
+enum PackedBytes {
+    Mapped(FileView, PathBuf),
     Owned(Vec<u8>),
 }
 
@@ -39,25 +39,25 @@ pub(crate) struct PackedRef<'a> {
 
 /// Returns `known` if the file has not changed, and otherwise reads the file again.
 pub(super) fn refresh(
-    known: Option<Arc<Packed>>,
+    known: Option<Arc<PackedRefs>>,
     file: &Path,
     hash: Kind,
-) -> Result<Option<Arc<Packed>>> {
+) -> Result<Option<Arc<PackedRefs>>> {
     if let Some(known) = known
         && std::fs::metadata(file).is_ok_and(|now| stamp_of(&now) == known.stamp)
     {
         return Ok(Some(known));
     }
-    let view = match View::open(file, Access::Auto) {
+    let view = match FileView::open(file, ViewAccess::Auto) {
         Ok(view) => view,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(unreadable(file, error)),
     };
-    Packed::new(view, file, hash).map(|packed| Some(Arc::new(packed)))
+    PackedRefs::new(view, file, hash).map(|packed| Some(Arc::new(packed)))
 }
 
-fn stamp_of(metadata: &std::fs::Metadata) -> (Identity, u64) {
-    let identity = Identity {
+fn stamp_of(metadata: &std::fs::Metadata) -> (ViewIdentity, u64) {
+    let identity = ViewIdentity {
         device: metadata.dev(),
         inode: metadata.ino(),
         modified: (metadata.mtime(), metadata.mtime_nsec()),
@@ -65,20 +65,20 @@ fn stamp_of(metadata: &std::fs::Metadata) -> (Identity, u64) {
     (identity, metadata.len())
 }
 
-impl Packed {
-    fn new(view: View, file: &Path, hash: Kind) -> Result<Self> {
+impl PackedRefs {
+    fn new(view: FileView, file: &Path, hash: Kind) -> Result<Self> {
         let stamp = (view.identity(), view.len());
         let content = match view.bytes() {
-            Some(_) => Content::Mapped(view, file.to_owned()),
+            Some(_) => PackedBytes::Mapped(view, file.to_owned()),
             None => {
                 let mut bytes = Vec::new();
                 let whole = view.read(0, view.len() as usize, &mut bytes);
                 let whole = whole.map(<[u8]>::to_vec);
                 let whole = whole.map_err(|error| unreadable(file, error))?;
-                Content::Owned(whole)
+                PackedBytes::Owned(whole)
             }
         };
-        let mut packed = Packed {
+        let mut packed = PackedRefs {
             stamp,
             content,
             start: 0,
@@ -98,8 +98,10 @@ impl Packed {
     /// are used for a result.
     pub(crate) fn intact(&self) -> Result<()> {
         match &self.content {
-            Content::Mapped(view, file) => view.verify().map_err(|error| unreadable(file, error)),
-            Content::Owned(_) => Ok(()),
+            PackedBytes::Mapped(view, file) => {
+                view.verify().map_err(|error| unreadable(file, error))
+            }
+            PackedBytes::Owned(_) => Ok(()),
         }
     }
 
@@ -124,8 +126,8 @@ impl Packed {
 
     fn bytes(&self) -> &[u8] {
         match &self.content {
-            Content::Mapped(view, _) => view.bytes().unwrap_or_default(),
-            Content::Owned(bytes) => bytes,
+            PackedBytes::Mapped(view, _) => view.bytes().unwrap_or_default(),
+            PackedBytes::Owned(bytes) => bytes,
         }
     }
 
@@ -149,7 +151,7 @@ impl Packed {
             sorted.extend_from_slice(record);
         }
         self.start = 0;
-        self.content = Content::Owned(sorted);
+        self.content = PackedBytes::Owned(sorted);
     }
 
     /// Checks that the last line is complete: otherwise, refs of a truncated file would be lost
@@ -254,9 +256,9 @@ fn record_length(lines: &[u8]) -> usize {
 mod tests {
     use super::*;
 
-    fn packed(text: &str) -> Result<Packed> {
-        let view = View::from_bytes(text.as_bytes().to_vec());
-        Packed::new(view, Path::new("packed-refs"), Kind::Sha1)
+    fn packed(text: &str) -> Result<PackedRefs> {
+        let view = FileView::from_bytes(text.as_bytes().to_vec());
+        PackedRefs::new(view, Path::new("packed-refs"), Kind::Sha1)
     }
 
     #[test]

@@ -11,7 +11,7 @@ use pronto_hash::ObjectId;
 use pronto_io::error::IoContext;
 use pronto_io::replacement::Replacement;
 
-use super::Host;
+use super::RefHost;
 use super::packed::PackedRef;
 use super::patience::timeout;
 use pronto_config::durability::Component;
@@ -30,7 +30,7 @@ pub(super) struct PackedLock {
 
 impl PackedLock {
     /// Takes the lock. Waits up to `core.packedRefsTimeout`.
-    pub(super) fn acquire(repository: &dyn Host) -> Result<Self> {
+    pub(super) fn acquire(repository: &dyn RefHost) -> Result<Self> {
         let patience = timeout(repository.config(), "core.packedrefstimeout", 1000)?;
         let lock = Lock::acquire(repository.refs().common_dir.join("packed-refs"), patience)?;
         let mut lock = lock.recorded(repository.config());
@@ -42,7 +42,7 @@ impl PackedLock {
     }
 
     /// Writes `text` to `packed-refs.new`, beside the current file.
-    pub(super) fn write(&mut self, repository: &dyn Host, text: &[u8]) -> Result<()> {
+    pub(super) fn write(&mut self, repository: &dyn RefHost, text: &[u8]) -> Result<()> {
         let mut new = self.lock.target().to_owned().into_os_string();
         new.push(".new");
         let new = PathBuf::from(new);
@@ -59,11 +59,11 @@ impl PackedLock {
 
     /// Replaces `packed-refs` with the written file, if there is one. The lock is held until the
     /// value is dropped.
-    pub(super) fn put_in_place(&mut self) -> Result<()> {
+    pub(super) fn rename_into_place(&mut self) -> Result<()> {
         match self.replacement.take() {
             Some(replacement) => {
                 let target = self.lock.target();
-                let renamed = replacement.put_in_place_of(target);
+                let renamed = replacement.rename_to(target);
                 renamed.context(ErrorKind::Io, "error replacing", target)
             }
             None => Ok(()),

@@ -8,7 +8,7 @@ use pronto_io::error::IoContext as _;
 
 use super::References;
 use super::iterate::full;
-use super::loose::{self, Contents};
+use super::loose::{self, LooseRefContents};
 use pronto_config::{ErrorKind, Result};
 
 /// The largest number of loose refs that a fingerprint can describe.
@@ -51,9 +51,9 @@ impl References {
         add(name);
         let path = self.common_dir.join(pronto_config::path::borrow(name));
         match loose::read(&path, name, self.object_hash) {
-            Ok(Some(Contents::Object(id))) => add(id.as_slice()),
+            Ok(Some(LooseRefContents::Object(id))) => add(id.as_slice()),
             // The target is below `refs/`, so its value is described, too.
-            Ok(Some(Contents::Symbolic(to))) if to.starts_with(b"refs/") => add(&to),
+            Ok(Some(LooseRefContents::Symbolic(to))) if to.starts_with(b"refs/") => add(&to),
             // The ref was packed or removed meanwhile, or is broken.
             _ => return false,
         }

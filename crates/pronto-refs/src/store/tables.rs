@@ -16,15 +16,17 @@ use pronto_config::config::Config;
 use pronto_config::durability::{Component, Fsync};
 use pronto_config::environment::Environment;
 use pronto_config::lock::PATIENCE;
-use pronto_config::shared::{self, Sharing};
-use pronto_config::{Error, ErrorKind, Layout, Result};
+use pronto_config::shared::{self, SharedPermissions};
+use pronto_config::{Error, ErrorKind, RepositoryLayout, Result};
 use pronto_hash::{Kind, ObjectId};
 use pronto_io::error::IoContext as _;
 
-use super::{RefName, RefNameRef, Reference, References, Target, loose};
-use crate::reftable::{self, RefValue, Snapshot, Stack, StackOptions, WriteOptions};
+use super::{RefName, RefNameRef, RefTarget, Reference, References, loose};
+use crate::reftable::{
+    self, RefValue, ReftableStack, StackOptions, StackSnapshot, TableWriteOptions,
+};
 
-pub use log::{Change as LogChange, StoredEntry, entries_of, log_ids, logged_names};
+pub use log::{LoggedUpdate as LogChange, StoredEntry, entries_of, log_ids, logged_names};
 
 /// The directory of the tables in the Git directory of a repository or a linked worktree.
 pub const DIRECTORY: &str = "reftable";
@@ -40,27 +42,27 @@ const USUAL_UMASK: u32 = 0o022;
 
 /// The stacks of reftables of a repository, opened on first use. `Send + Sync`.
 #[derive(Debug)]
-pub struct Tables {
+pub struct RefStacks {
     git_dir: PathBuf,
     common_dir: PathBuf,
     object_hash: Kind,
     options: StackOptions,
-    shared: OnceLock<Stack>,
-    own: OnceLock<Stack>,
+    shared: OnceLock<ReftableStack>,
+    own: OnceLock<ReftableStack>,
 }
 
 /// A stack of this worktree, or a stack of another worktree that is opened for one operation.
 pub enum StackOf<'t> {
     /// A stack of this worktree.
-    Known(&'t Stack),
+    Known(&'t ReftableStack),
     /// A stack of another worktree.
-    Other(Box<Stack>),
+    Other(Box<ReftableStack>),
 }
 
 impl Deref for StackOf<'_> {
-    type Target = Stack;
+    type Target = ReftableStack;
 
-    fn deref(&self) -> &Stack {
+    fn deref(&self) -> &ReftableStack {
         match self {
             StackOf::Known(stack) => stack,
             StackOf::Other(stack) => stack,
@@ -68,13 +70,13 @@ impl Deref for StackOf<'_> {
     }
 }
 
-impl Tables {
+impl RefStacks {
     pub(super) fn new(
-        layout: &Layout,
+        layout: &RepositoryLayout,
         config: &Config,
         environment: &Environment,
-    ) -> Result<Tables> {
-        Ok(Tables {
+    ) -> Result<RefStacks> {
+        Ok(RefStacks {
             git_dir: layout.git_dir.clone(),
             common_dir: layout.common_dir.clone(),
             object_hash: layout.format.object_hash,
@@ -105,19 +107,23 @@ impl Tables {
     }
 
     /// Returns the stack that all worktrees share.
-    pub(super) fn shared(&self) -> Result<&Stack> {
+    pub(super) fn shared(&self) -> Result<&ReftableStack> {
         self.open_once(&self.shared, &self.common_dir)
     }
 
     /// Returns the stack of this worktree; in the main worktree, the shared stack.
-    pub(super) fn own(&self) -> Result<&Stack> {
+    pub(super) fn own(&self) -> Result<&ReftableStack> {
         match self.is_linked() {
             true => self.open_once(&self.own, &self.git_dir),
             false => self.shared(),
         }
     }
 
-    fn open_once<'t>(&self, slot: &'t OnceLock<Stack>, directory: &Path) -> Result<&'t Stack> {
+    fn open_once<'t>(
+        &self,
+        slot: &'t OnceLock<ReftableStack>,
+        directory: &Path,
+    ) -> Result<&'t ReftableStack> {
         if let Some(stack) = slot.get() {
             return Ok(stack);
         }
@@ -125,11 +131,12 @@ impl Tables {
         Ok(slot.get_or_init(|| stack))
     }
 
-    fn open(&self, directory: &Path) -> Result<Stack> {
-        Stack::open(directory.join(DIRECTORY), self.object_hash, self.options).map_err(from_tables)
+    fn open(&self, directory: &Path) -> Result<ReftableStack> {
+        ReftableStack::open(directory.join(DIRECTORY), self.object_hash, self.options)
+            .map_err(from_tables)
     }
 
-    pub(super) fn snapshot(&self, directory: &Path) -> Result<Snapshot> {
+    pub(super) fn snapshot(&self, directory: &Path) -> Result<StackSnapshot> {
         self.stack(directory)?.snapshot().map_err(from_tables)
     }
 
@@ -201,11 +208,15 @@ fn cannot_compact(error: reftable::Error) -> Error {
 
 impl References {
     /// Returns the stacks if refs are stored in reftables.
-    pub fn tables(&self) -> Option<&Tables> {
+    pub fn tables(&self) -> Option<&RefStacks> {
         self.tables.as_ref()
     }
 
-    pub(super) fn find_in_tables(&self, tables: &Tables, name: &BStr) -> Result<Option<Reference>> {
+    pub(super) fn find_in_tables(
+        &self,
+        tables: &RefStacks,
+        name: &BStr,
+    ) -> Result<Option<Reference>> {
         let Ok(safe) = RefNameRef::existing(name) else {
             return Ok(None);
         };
@@ -228,7 +239,7 @@ impl References {
     }
 }
 
-fn reference(name: &BStr, target: Target) -> Reference {
+fn reference(name: &BStr, target: RefTarget) -> Reference {
     Reference {
         name: name.to_owned(),
         target,
@@ -237,15 +248,15 @@ fn reference(name: &BStr, target: Target) -> Reference {
 }
 
 /// Returns the target of ref `name`; `None` for a deletion record.
-pub(super) fn target_of(name: &BStr, value: RefValue<'_>) -> Result<Option<Target>> {
+pub(super) fn target_of(name: &BStr, value: RefValue<'_>) -> Result<Option<RefTarget>> {
     match value {
         RefValue::Deletion => Ok(None),
         RefValue::Symbolic(text) => match RefName::new(text) {
-            Ok(target) => Ok(Some(Target::Symbolic(target))),
+            Ok(target) => Ok(Some(RefTarget::Symbolic(target))),
             Err(_) => Err(super::broken(name)),
         },
         RefValue::Direct(id) | RefValue::Peeled { object: id, .. } => {
-            Ok(Some(Target::Object(id.to_owned())))
+            Ok(Some(RefTarget::Object(id.to_owned())))
         }
     }
 }
@@ -276,11 +287,11 @@ pub fn prepare(own_dir: &Path) -> Result<()> {
 pub fn branch_of(git_dir: &Path) -> Option<BString> {
     [Kind::Sha1, Kind::Sha256].into_iter().find_map(|kind| {
         let directory = git_dir.join(DIRECTORY);
-        let stack = Stack::open(directory, kind, StackOptions::default()).ok()?;
+        let stack = ReftableStack::open(directory, kind, StackOptions::default()).ok()?;
         let snapshot = stack.last_snapshot();
         let entry = snapshot.find("HEAD").ok()??;
         match target_of("HEAD".into(), entry.value).ok()? {
-            Some(Target::Symbolic(name)) => Some(name.into_inner()),
+            Some(RefTarget::Symbolic(name)) => Some(name.into_inner()),
             _ => None,
         }
     })
@@ -292,7 +303,7 @@ pub(super) fn options(config: &Config, environment: &Environment) -> Result<Stac
         let found = config.i64(key)?;
         Ok(found.map(|found| u64::try_from(found).unwrap_or(u64::MAX)))
     };
-    let mut write = WriteOptions::default();
+    let mut write = TableWriteOptions::default();
     if let Some(size) = number("reftable.blocksize")? {
         let too_large = "reftable block size cannot exceed 16MB";
         let size = u32::try_from(size).ok().filter(|size| *size <= 0x00ff_ffff);
@@ -323,7 +334,7 @@ pub(super) fn options(config: &Config, environment: &Environment) -> Result<Stac
     };
     options.auto_compact = environment.boolean("GIT_TEST_REFTABLE_AUTOCOMPACTION", true)?;
     let sharing = shared::configured(config)?;
-    if sharing != Sharing::Umask {
+    if sharing != SharedPermissions::Umask {
         let umask = pronto_io::process::umask().unwrap_or(USUAL_UMASK);
         options.file_mode = sharing.adjust(0o666 & !umask, false);
     }

@@ -16,7 +16,7 @@ use bstr::{BStr, BString};
 use pronto_hash::ObjectId;
 pub use rename::Rename;
 
-use super::{BadName, Host, RefName, Target};
+use super::{BadName, RefHost, RefName, RefTarget};
 pub(super) use files::remove_empty_parents;
 use files::{move_into_place, write_log};
 use pronto_config::lock::Lock;
@@ -24,7 +24,7 @@ use pronto_config::{Error, ErrorKind, Result};
 
 /// The value that a ref must have before a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Expected {
+pub enum ExpectedValue {
     /// Accept any value, and a ref that does not exist.
     Anything,
     /// Require that the ref does not exist.
@@ -39,9 +39,9 @@ pub enum Expected {
 
 /// The change of a ref.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum RefChangeKind {
     /// Sets the ref to a target.
-    Set(Target),
+    Set(RefTarget),
     /// Deletes the ref and its reflog.
     Delete,
     /// Checks the expected value and changes nothing.
@@ -54,9 +54,9 @@ pub struct Edit {
     /// The full name of the ref.
     pub name: BString,
     /// The change.
-    pub change: Change,
+    pub change: RefChangeKind,
     /// The value that the ref must have before the change.
-    pub expected: Expected,
+    pub expected: ExpectedValue,
     /// The message of the reflog entry.
     pub message: Option<BString>,
     /// Follow symrefs: change the ref to which a symref points, instead of the symref. Git's
@@ -74,13 +74,13 @@ pub struct Edit {
 #[derive(Debug)]
 #[must_use = "nothing changes before it is committed"]
 pub struct Transaction<'r> {
-    repository: &'r dyn Host,
+    repository: &'r dyn RefHost,
     edits: Vec<Edit>,
 }
 
 /// A change of a transaction that failed while others succeeded.
 #[derive(Debug)]
-pub struct Refusal {
+pub struct RejectedEdit {
     /// The full name of the ref.
     pub name: BString,
     /// The reason of the failure.
@@ -121,11 +121,11 @@ impl Reason {
 /// Dropping the value aborts the transaction.
 #[derive(Debug)]
 #[must_use = "nothing changes before it is committed"]
-pub struct Prepared<'r> {
-    repository: &'r dyn Host,
+pub struct PreparedTransaction<'r> {
+    repository: &'r dyn RefHost,
     edits: Vec<Edit>,
-    steps: Vec<Step>,
-    packed: Option<packed::Removal>,
+    steps: Vec<RefEdit>,
+    packed: Option<packed::PackedRemoval>,
     /// The locked reftable stacks.
     stacks: Option<tables::Stacks<'r>>,
     aborts: bool,
@@ -133,9 +133,9 @@ pub struct Prepared<'r> {
 
 /// An edit, or a change that follows from an edit.
 #[derive(Debug)]
-struct Step {
+struct RefEdit {
     name: RefName,
-    change: Change,
+    change: RefChangeKind,
     message: Option<BString>,
     create_log: bool,
     /// Whether only the reflog changes, because the ref is a symref to the changed ref.
@@ -152,7 +152,7 @@ struct Step {
 
 impl<'r> Transaction<'r> {
     /// Returns an empty transaction on the refs of `repository`.
-    pub fn new(repository: &'r dyn Host) -> Self {
+    pub fn new(repository: &'r dyn RefHost) -> Self {
         Transaction {
             repository,
             edits: Vec::new(),
@@ -170,12 +170,12 @@ impl<'r> Transaction<'r> {
         &mut self,
         name: impl AsRef<[u8]>,
         id: ObjectId,
-        expected: Expected,
+        expected: ExpectedValue,
         message: impl AsRef<[u8]>,
     ) -> &mut Self {
         self.push(Edit {
             name: name.as_ref().into(),
-            change: Change::Set(Target::Object(id)),
+            change: RefChangeKind::Set(RefTarget::Object(id)),
             expected,
             message: Some(message.as_ref().into()),
             follow: true,
@@ -190,7 +190,7 @@ impl<'r> Transaction<'r> {
         &mut self,
         name: impl AsRef<[u8]>,
         id: ObjectId,
-        expected: Expected,
+        expected: ExpectedValue,
         message: impl AsRef<[u8]>,
     ) -> &mut Self {
         self.update(name, id, expected, message);
@@ -206,8 +206,8 @@ impl<'r> Transaction<'r> {
     ) -> &mut Self {
         self.push(Edit {
             name: name.as_ref().into(),
-            change: Change::Set(Target::Symbolic(target)),
-            expected: Expected::Anything,
+            change: RefChangeKind::Set(RefTarget::Symbolic(target)),
+            expected: ExpectedValue::Anything,
             message: message.map(BStr::to_owned),
             follow: false,
             create_log: false,
@@ -217,10 +217,10 @@ impl<'r> Transaction<'r> {
     }
 
     /// Deletes `name` itself, even if it is a symref.
-    pub fn delete(&mut self, name: impl AsRef<[u8]>, expected: Expected) -> &mut Self {
+    pub fn delete(&mut self, name: impl AsRef<[u8]>, expected: ExpectedValue) -> &mut Self {
         self.push(Edit {
             name: name.as_ref().into(),
-            change: Change::Delete,
+            change: RefChangeKind::Delete,
             expected,
             message: None,
             follow: false,
@@ -253,9 +253,9 @@ impl<'r> Transaction<'r> {
     /// cannot both exist, with [`ErrorKind::Hook`] if the hook refuses, and with
     /// [`ErrorKind::Reference`] if a name is invalid or a ref cannot be read. A new value that does
     /// not exist is an error, too. No ref is changed. The messages are Git's.
-    pub fn prepare(self) -> Result<Prepared<'r>> {
+    pub fn prepare(self) -> Result<PreparedTransaction<'r>> {
         let repository = self.repository;
-        let sets = |edit: &Edit| matches!(edit.change, Change::Set(Target::Object(_)));
+        let sets = |edit: &Edit| matches!(edit.change, RefChangeKind::Set(RefTarget::Object(_)));
         if self.edits.iter().any(sets) {
             // From this call on, no present object is pruned.
             repository.begin_writing()?;
@@ -266,7 +266,7 @@ impl<'r> Transaction<'r> {
     }
 
     /// Runs the hook with the state `preparing`, before any ref is locked.
-    fn announce(repository: &dyn Host, edits: &[Edit]) -> Result<()> {
+    fn announce(repository: &dyn RefHost, edits: &[Edit]) -> Result<()> {
         if repository.has_hook() {
             prepare::check_names(edits)?;
             if refuses(repository, "preparing", edits)? {
@@ -278,7 +278,7 @@ impl<'r> Transaction<'r> {
     }
 
     /// Runs the hook with the state `prepared`. If the hook refuses, aborts.
-    fn ask(mut prepared: Prepared<'r>) -> Result<Prepared<'r>> {
+    fn ask(mut prepared: PreparedTransaction<'r>) -> Result<PreparedTransaction<'r>> {
         if let Some(code) = prepared.run_hook("prepared")?
             && code != 0
         {
@@ -292,7 +292,7 @@ impl<'r> Transaction<'r> {
     /// Prepares and commits the transaction.
     ///
     /// # Errors
-    /// Fails as [`prepare`](Self::prepare) and [`Prepared::commit`] do.
+    /// Fails as [`prepare`](Self::prepare) and [`PreparedTransaction::commit`] do.
     pub fn commit(self) -> Result<()> {
         if self.edits.is_empty() {
             return Ok(());
@@ -316,9 +316,9 @@ impl<'r> Transaction<'r> {
     /// not have their expected value, or whose names conflict.
     ///
     /// # Errors
-    /// Fails as [`prepare`](Self::prepare) and [`Prepared::commit`] do, except for errors that are
-    /// returned as a [`Refusal`].
-    pub fn commit_each(self) -> Result<Vec<Refusal>> {
+    /// Fails as [`prepare`](Self::prepare) and [`PreparedTransaction::commit`] do, except for errors that are
+    /// returned as a [`RejectedEdit`].
+    pub fn commit_each(self) -> Result<Vec<RejectedEdit>> {
         let mut refusals = Vec::new();
         if self.edits.is_empty() {
             return Ok(refusals);
@@ -343,7 +343,7 @@ impl<'r> Transaction<'r> {
     }
 }
 
-impl Prepared<'_> {
+impl PreparedTransaction<'_> {
     /// Commits the prepared changes: writes new values first, then deletes refs.
     ///
     /// # Errors
@@ -365,7 +365,7 @@ impl Prepared<'_> {
                 move_into_place(lock, &step.name)?;
             }
         }
-        let deleted = |step: &&mut Step| step.change == Change::Delete && !step.only_log;
+        let deleted = |step: &&mut RefEdit| step.change == RefChangeKind::Delete && !step.only_log;
         for step in self.steps.iter_mut().filter(deleted) {
             let log = refs.log_path(step.name.borrow());
             if std::fs::remove_file(&log).is_ok() {
@@ -375,7 +375,7 @@ impl Prepared<'_> {
         // The lock of `packed-refs` is held until the loose files are gone, so no other process
         // packs the deleted refs again.
         if let Some(packed) = &mut self.packed {
-            packed.put_in_place()?;
+            packed.rename_into_place()?;
         }
         for step in self.steps.iter_mut().filter(deleted) {
             if step.is_loose {
@@ -428,12 +428,12 @@ impl Prepared<'_> {
 }
 
 /// Runs the hook with `state` for `edits`. Returns whether the hook refuses.
-fn refuses(repository: &dyn Host, state: &str, edits: &[Edit]) -> Result<bool> {
+fn refuses(repository: &dyn RefHost, state: &str, edits: &[Edit]) -> Result<bool> {
     let code = hook::run(repository, state, edits.iter().map(hook::line_of))?;
     Ok(code.is_some_and(|code| code != 0))
 }
 
-impl Drop for Prepared<'_> {
+impl Drop for PreparedTransaction<'_> {
     fn drop(&mut self) {
         if self.aborts {
             self.release();

@@ -3,14 +3,14 @@
 use std::ops::ControlFlow;
 
 use pronto_hash::Kind;
-use pronto_io::view::View;
-use pronto_refs::reftable::{ErrorKind, Result, Table, WriteOptions};
+use pronto_io::view::FileView;
+use pronto_refs::reftable::{ErrorKind, RefTable, Result, TableWriteOptions};
 
 use crate::support::{Content, direct, id, log, write};
 
 /// Reads all records in every way. Returns their number.
 fn exercise(bytes: &[u8]) -> Result<usize> {
-    let table = Table::from_view(View::from_bytes(bytes.to_vec()), "a table")?;
+    let table = RefTable::from_view(FileView::from_bytes(bytes.to_vec()), "a table")?;
     // Each way may find faults that the others do not.
     let outcomes = [walk(&table), walk_logs(&table), search(&table)];
     outcomes
@@ -18,7 +18,7 @@ fn exercise(bytes: &[u8]) -> Result<usize> {
         .try_fold(0, |sum, outcome| Ok(sum + outcome?))
 }
 
-fn walk(table: &Table) -> Result<usize> {
+fn walk(table: &RefTable) -> Result<usize> {
     let mut count = 0;
     let mut cursor = table.refs();
     while cursor.advance()? {
@@ -27,7 +27,7 @@ fn walk(table: &Table) -> Result<usize> {
     Ok(count)
 }
 
-fn walk_logs(table: &Table) -> Result<usize> {
+fn walk_logs(table: &RefTable) -> Result<usize> {
     let mut count = 0;
     let mut cursor = table.logs();
     while cursor.advance()? {
@@ -36,7 +36,7 @@ fn walk_logs(table: &Table) -> Result<usize> {
     Ok(count)
 }
 
-fn search(table: &Table) -> Result<usize> {
+fn search(table: &RefTable) -> Result<usize> {
     let mut outcome = Ok(0);
     for name in [
         "",
@@ -82,7 +82,7 @@ fn small_tables() -> Vec<Vec<u8>> {
                 .collect(),
             logs: names.iter().map(|name| log(name, 3, &pair)).collect(),
         };
-        let mut options = WriteOptions::default();
+        let mut options = TableWriteOptions::default();
         options.block_size = 300;
         options.restart_interval = 4;
         options.index_objects = true;

@@ -5,16 +5,16 @@ use std::fmt::Write as _;
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::{Kind, ObjectId};
 use pronto_refs::reftable::{
-    Additions, LogRecord, RefRecord, RefValue, Snapshot, Stack, StackOptions, Table, TableWriter,
-    WriteOptions,
+    Additions, LogRecord, RefRecord, RefTable, RefValue, ReftableStack, StackOptions,
+    StackSnapshot, TableWriteOptions, TableWriter,
 };
 
 use crate::support::{Repository, log};
 
 const FORMATS: [(&str, Kind); 2] = [("sha1", Kind::Sha1), ("sha256", Kind::Sha256)];
 
-fn open(repository: &Repository, kind: Kind) -> Stack {
-    Stack::open(repository.tables(), kind, StackOptions::default()).expect("a stack")
+fn open(repository: &Repository, kind: Kind) -> ReftableStack {
+    ReftableStack::open(repository.tables(), kind, StackOptions::default()).expect("a stack")
 }
 
 /// Returns the output of `git for-each-ref` with names, objects and peeled objects.
@@ -23,7 +23,7 @@ fn listed(repository: &Repository) -> String {
     repository.run(&["for-each-ref", format], "")
 }
 
-fn listed_by_us(snapshot: &Snapshot) -> String {
+fn listed_by_us(snapshot: &StackSnapshot) -> String {
     let mut text = String::new();
     let mut refs = snapshot.refs_with_prefix("refs/").expect("no fault");
     while let Some(record) = refs.next().expect("no fault") {
@@ -194,7 +194,7 @@ fn what_we_write_is_read_by_git() {
 }
 
 /// Writes the records of a table again.
-fn rewritten(table: &Table, options: WriteOptions) -> Vec<u8> {
+fn rewritten(table: &RefTable, options: TableWriteOptions) -> Vec<u8> {
     let writer = TableWriter::new(Vec::new(), table.kind(), table.limits(), options);
     let mut writer = writer.expect("fine options");
     let mut refs = table.refs();
@@ -212,7 +212,7 @@ fn rewritten(table: &Table, options: WriteOptions) -> Vec<u8> {
     writer.finish().expect("memory can be written").sink
 }
 
-fn all_logs(table: &Table) -> Vec<(BString, u64, Option<ObjectId>)> {
+fn all_logs(table: &RefTable) -> Vec<(BString, u64, Option<ObjectId>)> {
     let mut logs = table.logs();
     let mut all = Vec::new();
     while logs.advance().expect("no fault") {
@@ -269,7 +269,7 @@ fn tables_have_the_bytes_that_git_writes() {
                 "",
             );
             repository.run(&["symbolic-ref", "refs/heads/y", "refs/heads/x0/7"], "");
-            let mut options = WriteOptions::default();
+            let mut options = TableWriteOptions::default();
             options.block_size = block_size;
             options.restart_interval = restart_interval;
             options.index_objects = index_objects;
@@ -287,7 +287,7 @@ fn tables_have_the_bytes_that_git_writes() {
     }
 }
 
-fn compare_bytes(table: &Table, options: WriteOptions) {
+fn compare_bytes(table: &RefTable, options: TableWriteOptions) {
     let theirs = std::fs::read(table.path()).expect("it is there");
     let ours = rewritten(table, options);
     let footer_len = if table.kind() == Kind::Sha1 { 68 } else { 72 };

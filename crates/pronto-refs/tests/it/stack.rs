@@ -6,7 +6,8 @@ use std::path::Path;
 use bstr::{BStr, BString};
 use pronto_hash::Kind;
 use pronto_refs::reftable::{
-    Additions, ErrorKind, Expiry, LogRecord, RefRecord, RefValue, Snapshot, Stack, StackOptions,
+    Additions, ErrorKind, LogExpiryLimits, LogRecord, RefRecord, RefValue, ReftableStack,
+    StackOptions, StackSnapshot,
 };
 
 use crate::support::{id, log};
@@ -17,12 +18,12 @@ fn options() -> StackOptions {
     options
 }
 
-fn open(directory: &Path, options: StackOptions) -> Stack {
-    Stack::open(directory, Kind::Sha1, options).expect("a stack")
+fn open(directory: &Path, options: StackOptions) -> ReftableStack {
+    ReftableStack::open(directory, Kind::Sha1, options).expect("a stack")
 }
 
 /// Runs a transaction that sets `name` to the object `number`, or deletes it, with a reflog entry.
-fn update(stack: &Stack, name: &str, number: Option<u64>) {
+fn update(stack: &ReftableStack, name: &str, number: Option<u64>) {
     let mut transaction = stack.begin().expect("nobody has the lock");
     let update_index = transaction.next_update_index();
     let (object, pair) = (
@@ -40,7 +41,7 @@ fn update(stack: &Stack, name: &str, number: Option<u64>) {
     transaction.commit().expect("nothing is in the way");
 }
 
-fn names(snapshot: &Snapshot) -> Vec<BString> {
+fn names(snapshot: &StackSnapshot) -> Vec<BString> {
     let mut names = Vec::new();
     let mut refs = snapshot.refs().expect("no fault");
     while let Some(record) = refs.next().expect("no fault") {
@@ -49,7 +50,7 @@ fn names(snapshot: &Snapshot) -> Vec<BString> {
     names
 }
 
-fn logged(snapshot: &Snapshot, name: &str) -> Vec<u64> {
+fn logged(snapshot: &StackSnapshot, name: &str) -> Vec<u64> {
     let mut indexes = Vec::new();
     let mut logs = snapshot.log_of(name).expect("no fault");
     while let Some(record) = logs.next().expect("no fault") {
@@ -172,7 +173,7 @@ fn entries_of_reflogs_expire_and_are_deleted() {
         logged(&stack.snapshot().expect("no fault"), "refs/heads/main"),
         [6, 4, 3, 2, 1]
     );
-    let expiry = Expiry {
+    let expiry = LogExpiryLimits {
         before: 0,
         below: 3,
     };
@@ -181,7 +182,7 @@ fn entries_of_reflogs_expire_and_are_deleted() {
         logged(&stack.snapshot().expect("no fault"), "refs/heads/main"),
         [6, 4, 3]
     );
-    let expiry = Expiry {
+    let expiry = LogExpiryLimits {
         before: u64::MAX,
         below: 0,
     };
@@ -195,7 +196,7 @@ fn a_stack_without_anything_left_has_no_tables() {
     let stack = open(directory.path(), options());
     update(&stack, "refs/heads/main", Some(1));
     update(&stack, "refs/heads/main", None);
-    let expiry = Expiry {
+    let expiry = LogExpiryLimits {
         before: u64::MAX,
         below: 0,
     };
@@ -285,7 +286,7 @@ fn lists_that_lead_astray_are_errors() {
         ("x.ref\n", ErrorKind::Missing),
     ] {
         std::fs::write(&list, content).expect("it is ours");
-        let error = Stack::open(directory.path(), Kind::Sha1, options()).expect_err("no");
+        let error = ReftableStack::open(directory.path(), Kind::Sha1, options()).expect_err("no");
         assert_eq!(*error.kind(), kind, "{error}");
     }
 }

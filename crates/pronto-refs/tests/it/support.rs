@@ -5,9 +5,10 @@ use std::process::Command;
 
 use bstr::BStr;
 use pronto_hash::{Kind, ObjectId};
-use pronto_io::view::View;
+use pronto_io::view::FileView;
 use pronto_refs::reftable::{
-    Limits, LogEntry, LogRecord, RefRecord, RefValue, Table, TableWriter, WriteOptions,
+    LogEntry, LogRecord, RefRecord, RefTable, RefValue, TableWriteOptions, TableWriter,
+    UpdateIndexRange,
 };
 use test_support::report_missing_reference;
 
@@ -29,8 +30,8 @@ pub(crate) struct Content<'a> {
     pub(crate) logs: Vec<LogRecord<'a>>,
 }
 
-pub(crate) fn write(kind: Kind, content: &Content<'_>, options: WriteOptions) -> Vec<u8> {
-    let limits = Limits { min: 1, max: 9 };
+pub(crate) fn write(kind: Kind, content: &Content<'_>, options: TableWriteOptions) -> Vec<u8> {
+    let limits = UpdateIndexRange { min: 1, max: 9 };
     let mut writer = TableWriter::new(Vec::new(), kind, limits, options).expect("fine options");
     for record in &content.refs {
         writer.add_ref(record).expect("a fine record");
@@ -43,8 +44,8 @@ pub(crate) fn write(kind: Kind, content: &Content<'_>, options: WriteOptions) ->
     written.sink
 }
 
-pub(crate) fn open(bytes: &[u8]) -> Table {
-    Table::from_view(View::from_bytes(bytes.to_vec()), "a table").expect("a table")
+pub(crate) fn open(bytes: &[u8]) -> RefTable {
+    RefTable::from_view(FileView::from_bytes(bytes.to_vec()), "a table").expect("a table")
 }
 
 pub(crate) fn direct<'a>(name: &'a str, id: &'a ObjectId) -> RefRecord<'a> {

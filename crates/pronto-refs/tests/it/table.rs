@@ -5,18 +5,18 @@ use std::ops::ControlFlow;
 use bstr::{BStr, BString};
 use pronto_hash::{Kind, ObjectId};
 use pronto_refs::reftable::{
-    ErrorKind, Limits, RefRecord, RefValue, Table, TableWriter, WriteOptions,
+    ErrorKind, RefRecord, RefTable, RefValue, TableWriteOptions, TableWriter, UpdateIndexRange,
 };
 
 use crate::support::{Content, direct, id, log, open, write};
 
-fn layouts() -> Vec<WriteOptions> {
+fn layouts() -> Vec<TableWriteOptions> {
     let mut layouts = Vec::new();
     for block_size in [512, 4096, 65536] {
         for restart_interval in [1, 16, 200] {
             for is_padded in [true, false] {
                 layouts.push({
-                    let mut options = WriteOptions::default();
+                    let mut options = TableWriteOptions::default();
                     options.block_size = block_size;
                     options.restart_interval = restart_interval;
                     options.index_objects = true;
@@ -80,7 +80,7 @@ impl Fixture {
     }
 }
 
-fn check(table: &Table, content: &Content<'_>) {
+fn check(table: &RefTable, content: &Content<'_>) {
     let mut cursor = table.refs();
     for record in &content.refs {
         assert!(cursor.advance().expect("a record"));
@@ -95,7 +95,7 @@ fn check(table: &Table, content: &Content<'_>) {
     assert!(!logs.advance().expect("the end"));
 }
 
-fn check_searches(table: &Table, fixture: &Fixture, content: &Content<'_>) {
+fn check_searches(table: &RefTable, fixture: &Fixture, content: &Content<'_>) {
     for (at, record) in content.refs.iter().enumerate() {
         let entry = table
             .find(record.name)
@@ -132,7 +132,7 @@ fn check_searches(table: &Table, fixture: &Fixture, content: &Content<'_>) {
     }
 }
 
-fn check_objects(table: &Table, fixture: &Fixture, content: &Content<'_>) {
+fn check_objects(table: &RefTable, fixture: &Fixture, content: &Content<'_>) {
     let wanted = [
         &fixture.ids[3],
         &fixture.ids[4],
@@ -166,7 +166,7 @@ fn every_layout_is_read_as_it_was_written() {
                 let bytes = write(kind, &content, options);
                 let table = open(&bytes);
                 assert_eq!(table.kind(), kind);
-                assert_eq!(table.limits(), Limits { min: 1, max: 9 });
+                assert_eq!(table.limits(), UpdateIndexRange { min: 1, max: 9 });
                 check(&table, &content);
                 check_searches(&table, &fixture, &content);
                 if count >= 5 {
@@ -181,7 +181,7 @@ fn every_layout_is_read_as_it_was_written() {
 fn a_table_may_have_one_sort_of_records_or_none() {
     let fixture = Fixture::new(Kind::Sha1, 100);
     let content = fixture.content();
-    let mut options = WriteOptions::default();
+    let mut options = TableWriteOptions::default();
     options.block_size = 512;
     let no_refs = Content {
         refs: Vec::new(),
@@ -205,8 +205,8 @@ fn what_cannot_be_written_is_refused() {
     let ids = [id(Kind::Sha1, 1), id(Kind::Sha1, 2)];
     let long = format!("refs/heads/{}", "x".repeat(600));
     let foreign = id(Kind::Sha256, 1);
-    let limits = Limits { min: 2, max: 3 };
-    let mut options = WriteOptions::default();
+    let limits = UpdateIndexRange { min: 2, max: 3 };
+    let mut options = TableWriteOptions::default();
     options.block_size = 512;
     let new = || TableWriter::new(Vec::new(), Kind::Sha1, limits, options).expect("fine options");
     let refused = |record: RefRecord<'_>| *new().add_ref(&record).expect_err("no").kind();

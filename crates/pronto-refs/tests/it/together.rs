@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use bstr::BStr;
 use pronto_hash::Kind;
-use pronto_refs::reftable::{Additions, RefRecord, RefValue, Snapshot, Stack, StackOptions};
+use pronto_refs::reftable::{
+    Additions, RefRecord, RefValue, ReftableStack, StackOptions, StackSnapshot,
+};
 
 use crate::support::{Repository, id};
 
-fn count(snapshot: &Snapshot) -> usize {
+fn count(snapshot: &StackSnapshot) -> usize {
     let mut count = 0;
     let mut refs = snapshot.refs_with_prefix("refs/").expect("no fault");
     while refs.next().expect("no fault").is_some() {
@@ -18,7 +20,7 @@ fn count(snapshot: &Snapshot) -> usize {
     count
 }
 
-fn create(stack: &Stack, name: &str) {
+fn create(stack: &ReftableStack, name: &str) {
     let mut transaction = stack.begin().expect("the lock is waited for");
     let update_index = transaction.next_update_index();
     assert!(
@@ -51,7 +53,8 @@ fn threads_write_and_read_at_once() {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let reader = scope.spawn(|| {
-            let stack = Stack::open(directory.path(), Kind::Sha1, patient()).expect("a stack");
+            let stack =
+                ReftableStack::open(directory.path(), Kind::Sha1, patient()).expect("a stack");
             let mut last = 0;
             while !is_over.load(Ordering::Relaxed) {
                 let now = count(&stack.snapshot().expect("compaction is no error"));
@@ -63,7 +66,8 @@ fn threads_write_and_read_at_once() {
             .map(|writer| {
                 let directory = directory.path();
                 scope.spawn(move || {
-                    let stack = Stack::open(directory, Kind::Sha1, patient()).expect("a stack");
+                    let stack =
+                        ReftableStack::open(directory, Kind::Sha1, patient()).expect("a stack");
                     for number in 0..60 {
                         create(&stack, &format!("refs/heads/{writer}/{number}"));
                     }
@@ -76,7 +80,7 @@ fn threads_write_and_read_at_once() {
         is_over.store(true, Ordering::Relaxed);
         reader.join().expect("no panic");
     });
-    let stack = Stack::open(directory.path(), Kind::Sha1, patient()).expect("a stack");
+    let stack = ReftableStack::open(directory.path(), Kind::Sha1, patient()).expect("a stack");
     assert_eq!(count(&stack.snapshot().expect("no fault")), 180);
 }
 
@@ -88,7 +92,7 @@ fn git_and_we_write_at_once() {
     repository.run(&["config", "reftable.lockTimeout", "-1"], "");
     let commit = repository.commits(1)[0].to_string();
     let tables = repository.tables();
-    let stack = Stack::open(&tables, Kind::Sha1, patient()).expect("a stack");
+    let stack = ReftableStack::open(&tables, Kind::Sha1, patient()).expect("a stack");
     std::thread::scope(|scope| {
         let ours = scope.spawn(|| {
             for number in 0..100 {

@@ -7,7 +7,7 @@ use pronto_hash::{ObjectId, oid};
 use pronto_io::watch::Watch;
 use pronto_pack::commit_graph::GENERATION_INFINITY;
 
-use super::{Commits, Number};
+use super::{CommitNumber, Commits};
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// The difference of two histories, as `status --branch` and `%(ahead-behind:…)` show it.
@@ -55,7 +55,7 @@ impl Until {
 
 /// An entry of the queue, ordered by generation number, then by committer date, then by the order in
 /// which it was read.
-type Queued = (u64, i64, Reverse<Number>);
+type PaintEntry = (u64, i64, Reverse<CommitNumber>);
 
 /// A walk from two sides. Commits with higher generation numbers come first, and among equal ones the
 /// newest. If generation numbers are known, all descendants of a commit precede the commit, even if
@@ -63,7 +63,7 @@ type Queued = (u64, i64, Reverse<Number>);
 pub struct Painting<'a> {
     commits: Commits<'a>,
     sides: Vec<u8>,
-    queue: BinaryHeap<Queued>,
+    queue: BinaryHeap<PaintEntry>,
     until: Until,
     /// The number of queued commits that can still change the result, or whose flags have changed after
     /// they were propagated to the parents.
@@ -127,16 +127,16 @@ impl<'a> Painting<'a> {
         Ok(())
     }
 
-    fn sides(&self, number: Number) -> u8 {
+    fn sides(&self, number: CommitNumber) -> u8 {
         self.sides.get(number as usize).copied().unwrap_or(0)
     }
 
-    fn is_undecided(&self, number: Number) -> bool {
+    fn is_undecided(&self, number: CommitNumber) -> bool {
         let sides = self.sides(number);
         sides & QUEUED != 0 && (!self.until.is_done(sides) || sides & EXPANDED != 0)
     }
 
-    fn add(&mut self, number: Number, sides: u8) {
+    fn add(&mut self, number: CommitNumber, sides: u8) {
         let generation = self.commits.generation(number);
         let slot = number as usize;
         if self.sides.len() <= slot {
@@ -158,7 +158,7 @@ impl<'a> Painting<'a> {
     }
 
     /// Takes the next commit out of the queue and propagates its flags to its parents.
-    fn step(&mut self) -> Result<Option<Number>> {
+    fn step(&mut self) -> Result<Option<CommitNumber>> {
         let Some((_, time, Reverse(number))) = self.queue.pop() else {
             return Ok(None);
         };
@@ -205,9 +205,9 @@ impl<'a> Painting<'a> {
         }
     }
 
-    fn numbers(&self, sides: u8) -> impl Iterator<Item = Number> + '_ {
+    fn numbers(&self, sides: u8) -> impl Iterator<Item = CommitNumber> + '_ {
         let of = move |(number, found): (usize, &u8)| {
-            (found & (BOTH | STALE) == sides).then_some(number as Number)
+            (found & (BOTH | STALE) == sides).then_some(number as CommitNumber)
         };
         self.sides.iter().enumerate().filter_map(of)
     }
@@ -240,7 +240,7 @@ impl<'a> Painting<'a> {
     /// # Errors
     /// Fails with [`ErrorKind::Object`] if the commit-graph file is malformed, or [`ErrorKind::Io`].
     pub fn all_left(&self) -> Result<Vec<ObjectId>> {
-        let mut found: Vec<Number> = self.numbers(LEFT).collect();
+        let mut found: Vec<CommitNumber> = self.numbers(LEFT).collect();
         found.sort_by_key(|number| Reverse(self.commits.time(*number)));
         found
             .into_iter()

@@ -100,8 +100,8 @@ impl Repository {
         haves: &[ObjectId],
         watch: &Watch<'_>,
     ) -> Result<ReachableBits> {
-        let known = Walk::new(self, bitmaps, true).run(haves, watch)?;
-        let found = Walk::new(self, bitmaps, false).run(wants, watch)?;
+        let known = ReachabilityWalk::new(self, bitmaps, true).run(haves, watch)?;
+        let found = ReachabilityWalk::new(self, bitmaps, false).run(wants, watch)?;
         let (mut bits, mut others) = (found.bits, found.order);
         bits.subtract(&known.bits);
         others.retain(|id| !known.others.contains(id));
@@ -144,7 +144,7 @@ impl Repository {
     }
 }
 
-struct Walk<'a> {
+struct ReachabilityWalk<'a> {
     repository: &'a Repository,
     bitmaps: Option<&'a Bitmapped>,
     /// Whether missing objects are ignored.
@@ -157,9 +157,9 @@ struct Walk<'a> {
     buffer: Vec<u8>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> ReachabilityWalk<'a> {
     fn new(repository: &'a Repository, bitmaps: Option<&'a Bitmapped>, lenient: bool) -> Self {
-        Walk {
+        ReachabilityWalk {
             repository,
             bitmaps,
             lenient,

@@ -11,13 +11,13 @@ use std::path::Path;
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 
-use crate::identity::{self, Care, Role};
+use crate::identity::{self, Care, IdentityRole};
 use crate::lock::{Lock, Marking};
 use crate::refs::{LogLine, RefNameRef, name, tables::logged_names};
 use crate::{Error, ErrorKind, Repository, Result, path};
 
-pub use expire::{ExpireOptions, Logs};
-pub use outcome::{ExpiredLog, Rewrite, Verdict};
+pub use expire::{ExpireOptions, LogSelection};
+pub use outcome::{ExpiredLog, ReflogEntryResult, RewriteOptions};
 pub use pronto_object::date::parse_expiry;
 
 /// The largest depth of nested directories of reflogs.
@@ -176,7 +176,7 @@ impl Repository {
             return Ok(());
         }
         let (config, environment) = (self.config(), self.environment());
-        identity::signature(Role::Committer, Care::Lenient, config, environment)?;
+        identity::signature(IdentityRole::Committer, Care::Lenient, config, environment)?;
         Ok(())
     }
 
@@ -190,7 +190,7 @@ impl Repository {
     pub fn write_log_line(&self, name: &BStr, line: &NewLine) -> Result<()> {
         let safe = RefNameRef::new(name).map_err(crate::refs::bad_name)?;
         let who = identity::signature(
-            Role::Committer,
+            IdentityRole::Committer,
             Care::Lenient,
             self.config(),
             self.environment(),

@@ -32,7 +32,7 @@ use crate::{Error, ErrorKind, Repository, Result};
 /// The expected type of a named object, which selects among objects with the same abbreviated id
 /// (`core.disambiguate`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Want {
+pub enum ExpectedType {
     /// The type that `core.disambiguate` names, or any type.
     #[default]
     Anything,
@@ -50,7 +50,7 @@ pub enum Want {
 
 /// A resolved revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct ResolvedRevision {
     /// The id of the object.
     pub id: ObjectId,
     /// The mode of the entry in the tree or index, if the revision has a path.
@@ -72,7 +72,7 @@ impl Repository {
     /// Remarks, for example that a name is ambiguous, are reported as notices.
     pub fn resolve(&self, spec: impl AsRef<[u8]>) -> Result<ObjectId> {
         let spec = spec.as_ref().as_bstr();
-        self.try_resolve(spec, Want::Anything)?
+        self.try_resolve(spec, ExpectedType::Anything)?
             .ok_or_else(|| unknown(spec))
     }
 
@@ -84,7 +84,7 @@ impl Repository {
     pub fn resolve_commit(&self, spec: impl AsRef<[u8]>) -> Result<ObjectId> {
         let spec = spec.as_ref().as_bstr();
         let id = self
-            .try_resolve(spec, Want::Committish)?
+            .try_resolve(spec, ExpectedType::Committish)?
             .ok_or_else(|| unknown(spec))?;
         self.peel_to(id, ObjectKind::Commit)?.ok_or_else(|| {
             let message = format!("'{spec}' is not a commit");
@@ -100,7 +100,7 @@ impl Repository {
     pub fn resolve_tree(&self, spec: impl AsRef<[u8]>) -> Result<ObjectId> {
         let spec = spec.as_ref().as_bstr();
         let id = self
-            .try_resolve(spec, Want::Treeish)?
+            .try_resolve(spec, ExpectedType::Treeish)?
             .ok_or_else(|| unknown(spec))?;
         self.peel_to(id, ObjectKind::Tree)?
             .ok_or_else(|| Error::new(ErrorKind::Object, "not a tree object"))
@@ -110,7 +110,11 @@ impl Repository {
     ///
     /// # Errors
     /// As for [`resolve`](Self::resolve), except for unknown names.
-    pub fn try_resolve(&self, spec: impl AsRef<[u8]>, want: Want) -> Result<Option<ObjectId>> {
+    pub fn try_resolve(
+        &self,
+        spec: impl AsRef<[u8]>,
+        want: ExpectedType,
+    ) -> Result<Option<ObjectId>> {
         Ok(self.look_up(spec, want)?.map(|found| found.id))
     }
 
@@ -119,10 +123,14 @@ impl Repository {
     ///
     /// # Errors
     /// As for [`resolve`](Self::resolve), except for unknown names.
-    pub fn look_up(&self, spec: impl AsRef<[u8]>, want: Want) -> Result<Option<Found>> {
+    pub fn look_up(
+        &self,
+        spec: impl AsRef<[u8]>,
+        want: ExpectedType,
+    ) -> Result<Option<ResolvedRevision>> {
         let spec = spec.as_ref().as_bstr();
         if let Some(id) = self.resolve_object(spec, want, 0)? {
-            return Ok(Some(Found {
+            return Ok(Some(ResolvedRevision {
                 id,
                 mode: None,
                 path: None,
@@ -133,7 +141,7 @@ impl Repository {
                 && !pattern.is_empty()
             {
                 let found = self.newest_matching(pattern.as_bstr(), None)?;
-                return Ok(found.map(|id| Found {
+                return Ok(found.map(|id| ResolvedRevision {
                     id,
                     mode: None,
                     path: None,
@@ -144,7 +152,8 @@ impl Repository {
         let Some(colon) = path::colon(spec) else {
             return Ok(None);
         };
-        let Some(root) = self.resolve_object(spec[..colon].as_bstr(), Want::Treeish, 0)? else {
+        let Some(root) = self.resolve_object(spec[..colon].as_bstr(), ExpectedType::Treeish, 0)?
+        else {
             return Ok(None);
         };
         self.find_in_tree(root, spec[colon + 1..].as_bstr())

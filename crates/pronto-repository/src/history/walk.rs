@@ -11,12 +11,12 @@ use std::collections::BinaryHeap;
 use pronto_hash::ObjectId;
 use pronto_io::watch::Watch;
 
-use super::{Commits, Number};
+use super::{CommitNumber, Commits};
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// The order of commits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Order {
+pub enum WalkOrder {
     /// The newest first (by default). A commit with a wrong date may follow its parents.
     #[default]
     ByDate,
@@ -41,7 +41,7 @@ pub enum WalkSide {
 #[non_exhaustive]
 pub struct WalkOptions {
     /// The order of the commits.
-    pub order: Order,
+    pub order: WalkOrder,
     /// Follow only the first parent of a merge (`--first-parent`).
     pub first_parent: bool,
     /// End the walk at commits before this time, in seconds since 1970 (`--since`).
@@ -62,7 +62,7 @@ pub struct WalkOptions {
 
 /// A commit from which a walk starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Start {
+pub struct WalkStart {
     /// The id of the commit.
     pub id: ObjectId,
     /// Whether the commit and its ancestors are excluded (`^A`).
@@ -73,9 +73,9 @@ pub struct Start {
 
 /// A commit that a walk yielded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Walked {
+pub struct WalkedCommit {
     /// The number of the commit in [`CommitWalk::commits`].
-    pub number: Number,
+    pub number: CommitNumber,
     /// Whether the commit is reachable from the left side of a symmetric difference (`--left-right`).
     pub is_left: bool,
 }
@@ -90,7 +90,7 @@ const QUEUED: u8 = 8;
 const SLOP: u32 = 5;
 
 /// An entry of the queue, ordered by committer date, then by the order in which it was added.
-type Queued = (i64, Reverse<u64>, Number);
+type WalkEntry = (i64, Reverse<u64>, CommitNumber);
 
 /// A walk over commits. Reads each commit once, from the commit-graph file if it contains the commit.
 ///
@@ -100,13 +100,13 @@ pub struct CommitWalk<'a> {
     commits: Commits<'a>,
     options: WalkOptions,
     flags: Vec<u8>,
-    queue: BinaryHeap<Queued>,
+    queue: BinaryHeap<WalkEntry>,
     arrivals: u64,
     /// The number of commits in the queue that are not excluded.
     included: usize,
     /// Whether all commits have to be found before the first is yielded.
     is_limited: bool,
-    found: Option<Vec<Number>>,
+    found: Option<Vec<CommitNumber>>,
     /// The index of the next commit in `found`.
     next: usize,
 }
@@ -126,11 +126,17 @@ impl<'a> CommitWalk<'a> {
     /// # Errors
     /// Fails with [`ErrorKind::Object`] if a starting point is missing or is not a commit; otherwise as
     /// for [`Repository::commit_graph`].
-    pub fn new(repository: &'a Repository, starts: &[Start], options: WalkOptions) -> Result<Self> {
+    pub fn new(
+        repository: &'a Repository,
+        starts: &[WalkStart],
+        options: WalkOptions,
+    ) -> Result<Self> {
         let is_excluding = starts.iter().any(|start| start.is_excluded);
         let mut walk = CommitWalk {
             commits: Commits::new(repository)?.with_trees(),
-            is_limited: is_excluding || options.order != Order::ByDate || options.side.is_some(),
+            is_limited: is_excluding
+                || options.order != WalkOrder::ByDate
+                || options.side.is_some(),
             options,
             flags: Vec::new(),
             queue: BinaryHeap::new(),
@@ -168,14 +174,14 @@ impl<'a> CommitWalk<'a> {
     /// # Errors
     /// Fails with [`ErrorKind::Object`] if a commit is missing or malformed, or with
     /// [`ErrorKind::Interrupted`].
-    pub fn next(&mut self, watch: &Watch<'_>) -> Result<Option<Walked>> {
+    pub fn next(&mut self, watch: &Watch<'_>) -> Result<Option<WalkedCommit>> {
         if self.options.max_count == Some(0) {
             return Ok(None);
         }
         if self.is_limited && self.found.is_none() {
             let found = self.limit(watch)?;
             self.found = Some(match self.options.order {
-                Order::ByDate => found,
+                WalkOrder::ByDate => found,
                 order => topological::sort(&self.commits, &found, order)?,
             });
         }
@@ -194,7 +200,7 @@ impl<'a> CommitWalk<'a> {
                 *count -= 1;
             }
             let is_left = self.has(number, LEFT);
-            return Ok(Some(Walked { number, is_left }));
+            return Ok(Some(WalkedCommit { number, is_left }));
         }
     }
 
@@ -203,9 +209,10 @@ impl<'a> CommitWalk<'a> {
     ///
     /// # Errors
     /// Fails with [`ErrorKind::Object`] if the commit-graph file is malformed, or [`ErrorKind::Io`].
-    pub fn edges(&self, shown: &[Number]) -> Result<Vec<Number>> {
+    pub fn edges(&self, shown: &[CommitNumber]) -> Result<Vec<CommitNumber>> {
         let found = self.found.iter().flatten().copied();
-        let mut edges: Vec<Number> = found.filter(|number| self.has(*number, EXCLUDED)).collect();
+        let mut edges: Vec<CommitNumber> =
+            found.filter(|number| self.has(*number, EXCLUDED)).collect();
         for number in shown {
             for which in 0..self.commits.parent_count(*number) {
                 let parent = self.commits.known_parent(*number, which)?;
@@ -217,12 +224,12 @@ impl<'a> CommitWalk<'a> {
         Ok(edges)
     }
 
-    fn has(&self, number: Number, flag: u8) -> bool {
+    fn has(&self, number: CommitNumber, flag: u8) -> bool {
         let flags = self.flags.get(number as usize);
         flags.is_some_and(|flags| flags & flag != 0)
     }
 
-    fn set(&mut self, number: Number, flags: u8) {
+    fn set(&mut self, number: CommitNumber, flags: u8) {
         let slot = number as usize;
         if self.flags.len() <= slot {
             self.flags.resize(slot + 1, 0);
@@ -230,7 +237,7 @@ impl<'a> CommitWalk<'a> {
         self.flags[slot] |= flags;
     }
 
-    fn enqueue(&mut self, number: Number) {
+    fn enqueue(&mut self, number: CommitNumber) {
         if self.has(number, SEEN) {
             return;
         }
@@ -241,14 +248,14 @@ impl<'a> CommitWalk<'a> {
         self.arrivals += 1;
     }
 
-    fn dequeue(&mut self) -> Option<Number> {
+    fn dequeue(&mut self) -> Option<CommitNumber> {
         let (_, _, number) = self.queue.pop()?;
         self.flags[number as usize] &= !QUEUED;
         self.included -= usize::from(!self.has(number, EXCLUDED));
         Some(number)
     }
 
-    fn exclude(&mut self, number: Number) {
+    fn exclude(&mut self, number: CommitNumber) {
         if !self.has(number, EXCLUDED) {
             self.included -= usize::from(self.has(number, QUEUED));
             self.set(number, EXCLUDED);
@@ -256,7 +263,7 @@ impl<'a> CommitWalk<'a> {
     }
 
     /// Returns the next commit, before the filters of the options apply.
-    fn advance(&mut self, watch: &Watch<'_>) -> Result<Option<Number>> {
+    fn advance(&mut self, watch: &Watch<'_>) -> Result<Option<CommitNumber>> {
         if let Some(found) = &self.found {
             let number = found.get(self.next).copied();
             self.next += 1;
@@ -273,7 +280,7 @@ impl<'a> CommitWalk<'a> {
     }
 
     /// Finds all commits of the walk, without the excluded ones.
-    fn limit(&mut self, watch: &Watch<'_>) -> Result<Vec<Number>> {
+    fn limit(&mut self, watch: &Watch<'_>) -> Result<Vec<CommitNumber>> {
         let mut found = Vec::new();
         let (mut slop, mut last) = (SLOP, i64::MAX);
         while let Some(number) = self.dequeue() {
@@ -302,18 +309,18 @@ impl<'a> CommitWalk<'a> {
         Ok(found)
     }
 
-    fn is_too_old(&self, number: Number) -> bool {
+    fn is_too_old(&self, number: CommitNumber) -> bool {
         let since = self.options.since;
         since.is_some_and(|since| self.commits.time(number) < since)
     }
 
-    fn is_too_new(&self, number: Number) -> bool {
+    fn is_too_new(&self, number: CommitNumber) -> bool {
         let until = self.options.until;
         until.is_some_and(|until| self.commits.time(number) > until)
     }
 
     /// Propagates the flags of a commit to its parents, and queues new parents.
-    fn expand(&mut self, number: Number) -> Result<()> {
+    fn expand(&mut self, number: CommitNumber) -> Result<()> {
         let count = self.commits.parent_count(number);
         if self.has(number, EXCLUDED) {
             for which in 0..count {
@@ -342,7 +349,7 @@ impl<'a> CommitWalk<'a> {
     }
 
     /// Excludes the ancestors of a newly excluded commit that were read before.
-    fn exclude_known_ancestors(&mut self, number: Number) -> Result<()> {
+    fn exclude_known_ancestors(&mut self, number: CommitNumber) -> Result<()> {
         let mut stack = vec![number];
         while let Some(number) = stack.pop() {
             for which in 0..self.commits.parent_count(number) {
@@ -356,7 +363,7 @@ impl<'a> CommitWalk<'a> {
         Ok(())
     }
 
-    fn shows(&self, number: Number) -> bool {
+    fn shows(&self, number: CommitNumber) -> bool {
         let parents = self.commits.parent_count(number);
         let options = &self.options;
         let is_on_side = match options.side {

@@ -6,7 +6,7 @@ use pronto_object::date;
 
 /// The age at which unused objects or entries expire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Expiry {
+pub enum ExpiryAge {
     /// Of any age.
     #[default]
     Now,
@@ -14,13 +14,13 @@ pub enum Expiry {
     Before(i64),
 }
 
-impl Expiry {
+impl ExpiryAge {
     /// Parses an expiry time, as in `--expire`: `never`, `now`, or a date. Returns `None` if the text
     /// is malformed.
     pub fn parse(text: &BStr) -> Option<Self> {
         Some(match date::parse_expiry(text)? {
-            i64::MAX => Expiry::Now,
-            moment => Expiry::Before(moment),
+            i64::MAX => ExpiryAge::Now,
+            moment => ExpiryAge::Before(moment),
         })
     }
 }

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use bstr::{BStr, BString};
 use pronto_hash::ObjectId;
-use pronto_io::untrusted::{self, Links};
+use pronto_io::untrusted::{self, SymlinkPolicy};
 
-use crate::config::{Config, Loader, Origin, OriginKind, Scope};
+use crate::config::{Config, ConfigOrigin, ConfigScope, Loader, OriginKind};
 use crate::environment::Environment;
 use crate::{Repository, Result, path};
 
@@ -33,7 +33,7 @@ impl Gitmodules {
     /// Reads `.gitmodules` in the worktree at `top`. Only a regular file of limited size is read, and
     /// symbolic links are not followed. Any other or malformed file counts as missing.
     pub fn read(top: &Path) -> Gitmodules {
-        let content = untrusted::read(&top.join(NAME), Links::Refuse, LARGEST_BYTES);
+        let content = untrusted::read(&top.join(NAME), SymlinkPolicy::Refuse, LARGEST_BYTES);
         let parsed = content.ok().map(Gitmodules::parse);
         parsed.and_then(Result::ok).unwrap_or_default()
     }
@@ -43,8 +43,8 @@ impl Gitmodules {
     /// # Errors
     /// Fails with `ErrorKind::Config` if the content is malformed.
     pub fn parse(content: Vec<u8>) -> Result<Gitmodules> {
-        let origin = Origin {
-            scope: Scope::Local,
+        let origin = ConfigOrigin {
+            scope: ConfigScope::Local,
             kind: OriginKind::File,
             name: NAME.into(),
             path: None,

@@ -36,20 +36,20 @@ impl Grafts {
 }
 
 /// A repository that reads all objects as they are stored, without replacements and grafts.
-pub enum Original<'a> {
+pub enum UngraftedRepository<'a> {
     /// The given repository, which has no replacements or grafts.
     Same(&'a Repository),
     /// A copy of the repository, opened without replacements and grafts.
     Opened(Box<Repository>),
 }
 
-impl Deref for Original<'_> {
+impl Deref for UngraftedRepository<'_> {
     type Target = Repository;
 
     fn deref(&self) -> &Repository {
         match self {
-            Original::Same(repository) => repository,
-            Original::Opened(repository) => repository,
+            UngraftedRepository::Same(repository) => repository,
+            UngraftedRepository::Opened(repository) => repository,
         }
     }
 }
@@ -60,11 +60,11 @@ impl Repository {
     ///
     /// # Errors
     /// Fails if its refs, object store or grafts cannot be read.
-    pub fn original(&self) -> Result<Original<'_>> {
+    pub fn original(&self) -> Result<UngraftedRepository<'_>> {
         if !self.objects()?.has_replacements() && self.grafts()?.is_empty() {
-            return Ok(Original::Same(self));
+            return Ok(UngraftedRepository::Same(self));
         }
-        Ok(Original::Opened(Box::new(Repository {
+        Ok(UngraftedRepository::Opened(Box::new(Repository {
             environment: self.environment.clone(),
             layout: self.layout.clone(),
             config: self.config.clone(),

@@ -17,7 +17,7 @@ use crate::{Error, ErrorKind, Repository, Result};
 
 /// The arguments and environment of a hook run.
 #[derive(Clone, Debug, Default)]
-pub struct Call<'a> {
+pub struct HookCall<'a> {
     /// The arguments of the hook.
     pub arguments: Vec<&'a OsStr>,
     /// The standard input of the hook; may be empty.
@@ -56,9 +56,9 @@ impl HookProgram {
     }
 
     /// Returns the name of the program for messages.
-    fn spoken(&self, repository: &Repository) -> String {
+    fn display_path(&self, repository: &Repository) -> String {
         match self {
-            HookProgram::File(path) => repository.spoken(path).display().to_string(),
+            HookProgram::File(path) => repository.display_path(path).display().to_string(),
             HookProgram::Configured(line) => line.to_string(),
         }
     }
@@ -90,7 +90,7 @@ pub fn find_file(repository: &Repository, name: &str) -> Option<PathBuf> {
         Err(rustix::io::Errno::ACCESS) => {
             let wanted = repository.advice("ignoredhook");
             if wanted.is_ok_and(|wanted| wanted.unwrap_or(true)) {
-                let said = repository.spoken(&path);
+                let said = repository.display_path(&path);
                 repository.notify(Notice::IgnoredHook(said));
             }
             None
@@ -145,7 +145,7 @@ pub fn path_from<'p>(directory: &Path, program: &'p Path) -> &'p Path {
 ///
 /// # Errors
 /// As for [`programs`], and with [`ErrorKind::Hook`] if a program cannot be started.
-pub fn run(repository: &Repository, event: &str, call: &Call<'_>) -> Result<Option<i32>> {
+pub fn run(repository: &Repository, event: &str, call: &HookCall<'_>) -> Result<Option<i32>> {
     let mut codes = None;
     for program in programs(repository, event)? {
         let code = run_program(repository, &program, call)?;
@@ -154,7 +154,7 @@ pub fn run(repository: &Repository, event: &str, call: &Call<'_>) -> Result<Opti
     Ok(codes)
 }
 
-fn run_program(repository: &Repository, program: &HookProgram, call: &Call<'_>) -> Result<i32> {
+fn run_program(repository: &Repository, program: &HookProgram, call: &HookCall<'_>) -> Result<i32> {
     let usual = || match repository.work_tree() {
         Some(top) if !call.needs_no_worktree => top,
         _ => repository.working_dir(),
@@ -183,7 +183,7 @@ fn run_program(repository: &Repository, program: &HookProgram, call: &Call<'_>) 
         command.env_remove("GIT_DIR").env_remove("GIT_WORK_TREE");
     }
     let cannot_run = |error: std::io::Error| {
-        let message = format!("cannot run {}", program.spoken(repository));
+        let message = format!("cannot run {}", program.display_path(repository));
         Error::new(ErrorKind::Hook, message).because(error)
     };
     let traced = pronto_io::child::started("hook", &command);
@@ -219,7 +219,7 @@ fn tie_in(repository: &Repository, directory: &Path, command: &mut Command) {
         command.env(
             "GIT_DIR",
             match is_here {
-                true => repository.spoken_git_dir(),
+                true => repository.display_git_dir(),
                 false => repository.git_dir(),
             },
         );

@@ -15,18 +15,18 @@ pub use pronto_object::date::local_now as now;
 
 /// The person of a commit that an identity is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum IdentityRole {
     /// The author, who wrote the change (`GIT_AUTHOR_*`).
     Author,
     /// The committer, who recorded the change (`GIT_COMMITTER_*`).
     Committer,
 }
 
-impl Role {
+impl IdentityRole {
     fn section(self) -> &'static str {
         match self {
-            Role::Author => "author",
-            Role::Committer => "committer",
+            IdentityRole::Author => "author",
+            IdentityRole::Committer => "committer",
         }
     }
 
@@ -56,7 +56,12 @@ const ADVICE: &str = "Please tell me who you are.\n\nRun\n\n\
 /// # Errors
 /// Fails with [`ErrorKind::Identity`] if, with [`Care::Strict`], name or address are not configured, or
 /// with [`ErrorKind::InvalidInput`] if the date in the environment is malformed.
-pub fn signature(role: Role, care: Care, config: &Config, env: &Environment) -> Result<Signature> {
+pub fn signature(
+    role: IdentityRole,
+    care: Care,
+    config: &Config,
+    env: &Environment,
+) -> Result<Signature> {
     signature_at(now(), role, care, config, env)
 }
 
@@ -66,7 +71,7 @@ pub fn signature(role: Role, care: Care, config: &Config, env: &Environment) -> 
 /// As for [`signature`].
 pub fn signature_at(
     time: Time,
-    role: Role,
+    role: IdentityRole,
     care: Care,
     config: &Config,
     env: &Environment,
@@ -105,15 +110,20 @@ pub fn signature_at(
     })
 }
 
-fn unknown(role: Role, message: String) -> Error {
+fn unknown(role: IdentityRole, message: String) -> Error {
     let who = match role {
-        Role::Author => "Author identity unknown",
-        Role::Committer => "Committer identity unknown",
+        IdentityRole::Author => "Author identity unknown",
+        IdentityRole::Committer => "Committer identity unknown",
     };
     Error::new(ErrorKind::Identity, message).with_hint(format!("{who}\n\n{ADVICE}"))
 }
 
-fn default_email(role: Role, care: Care, config_only: bool, env: &Environment) -> Result<BString> {
+fn default_email(
+    role: IdentityRole,
+    care: Care,
+    config_only: bool,
+    env: &Environment,
+) -> Result<BString> {
     let strict = care == Care::Strict;
     if strict && config_only {
         let message = "no email was given and auto-detection is disabled";
@@ -136,7 +146,7 @@ fn default_email(role: Role, care: Care, config_only: bool, env: &Environment) -
     Ok(email)
 }
 
-fn default_name(role: Role, care: Care, config_only: bool) -> Result<BString> {
+fn default_name(role: IdentityRole, care: Care, config_only: bool) -> Result<BString> {
     let strict = care == Care::Strict;
     if strict && config_only {
         let message = "no name was given and auto-detection is disabled";
@@ -164,7 +174,7 @@ fn check_name(name: &BString, email: &BString) -> Result<()> {
 }
 
 /// Returns the date that the environment sets (`GIT_AUTHOR_DATE`, `GIT_COMMITTER_DATE`).
-fn time_of(role: Role, env: &Environment) -> Result<Option<Time>> {
+fn time_of(role: IdentityRole, env: &Environment) -> Result<Option<Time>> {
     let given = env
         .bytes(&role.variable("DATE"))
         .filter(|date| !date.is_empty());
@@ -204,7 +214,12 @@ mod tests {
         for (name, value) in pairs {
             environment.set(name, value);
         }
-        signature(Role::Committer, care, &Config::default(), &environment)
+        signature(
+            IdentityRole::Committer,
+            care,
+            &Config::default(),
+            &environment,
+        )
     }
 
     #[test]

@@ -16,7 +16,7 @@
 use std::ffi::OsString;
 use std::{fmt, io};
 
-use crate::refs::Expected;
+use crate::refs::ExpectedValue;
 use crate::{ErrorKind, Notice, Repository, Result, hooks};
 
 /// The files that hold ids of objects that an operation in progress needs.
@@ -271,7 +271,7 @@ fn remove_pseudo_ref(repository: &Repository, name: &str) -> Result<bool> {
 /// Deletes a ref, which need not exist. As in Git, only a refusal by the hook is fatal.
 fn delete(repository: &Repository, name: &str) -> Result<()> {
     let mut transaction = repository.transaction();
-    transaction.delete(name, Expected::Anything);
+    transaction.delete(name, ExpectedValue::Anything);
     match transaction.commit() {
         Err(error) if !matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::Hook) => {
             repository.notify(Notice::Failure(error));

@@ -9,22 +9,22 @@ use std::io::ErrorKind as Io;
 use std::path::{Path, PathBuf};
 
 use bstr::{BStr, BString, ByteSlice};
-use pronto_config::git_dir::{self, Candidate};
-use pronto_config::shared::Sharing;
+use pronto_config::git_dir::{self, GitDirCandidate};
+use pronto_config::shared::SharedPermissions;
 use pronto_hash::Kind;
 use pronto_io::error::IoContext;
 
 pub use storage::StorageChoice;
-pub use template::Template;
+pub use template::TemplateSource;
 pub use template::{copy as copy_template, missing as missing_template};
 
-use crate::config::{Config, Loader, Place, edit};
+use crate::config::{Config, Loader, RepositoryPaths, edit};
 use crate::environment::Environment;
 use crate::lock::{Lock, Marking, PATIENCE};
 use crate::refs::{name, tables};
 use crate::repository::support::{self, Operation};
-use crate::repository::{Format, RefStorage, hash_name, hash_named};
 use crate::repository::{Notice, NoticeReceiver};
+use crate::repository::{RefStorage, RepositoryFormat, hash_name, hash_named};
 use crate::{Error, ErrorKind, Repository, Result, path};
 
 /// Options for creating a repository.
@@ -34,7 +34,7 @@ pub struct Options {
     /// The top of the worktree; `None` for a bare repository (`--bare`).
     pub work_tree: Option<PathBuf>,
     /// The template of the initial contents (`--template`).
-    pub template: Template,
+    pub template: TemplateSource,
     /// The hash function of object ids (`--object-format`). `None` uses `GIT_DEFAULT_HASH`, and
     /// otherwise SHA-1.
     pub object_hash: Option<Kind>,
@@ -44,7 +44,7 @@ pub struct Options {
     /// The initial branch (`--initial-branch`). `None` uses `init.defaultBranch`.
     pub initial_branch: Option<BString>,
     /// The permissions for other users (`--shared`). `None` uses `core.sharedRepository`.
-    pub shared: Option<Sharing>,
+    pub shared: Option<SharedPermissions>,
     /// The directory of the repository, to which a file `.git` in the worktree points
     /// (`--separate-git-dir`). An existing repository is moved to this directory.
     pub separate_git_dir: Option<PathBuf>,
@@ -91,7 +91,7 @@ impl Repository {
         template::copy(&options.template, &common_dir, environment, sharing)?;
         let config = load_config(&common_dir, environment)?;
         let sharing = options.sharing(&config)?;
-        let plan = Plan {
+        let plan = InitPlan {
             git_dir: &git_dir,
             common_dir: &common_dir,
             original: &original,
@@ -102,7 +102,7 @@ impl Repository {
         let existing = format.as_ref().filter(|_| existed);
         let choice = StorageChoice::of(existing, options, &config, environment)?;
         let has_tables = choice.storage == RefStorage::Reftable;
-        let is_later = |format: &Format| existed && format.version > 0;
+        let is_later = |format: &RepositoryFormat| existed && format.version > 0;
         let is_version_one =
             object_hash != Kind::Sha1 || has_tables || format.as_ref().is_some_and(is_later);
         plan.write_config(
@@ -121,7 +121,7 @@ impl Repository {
             false => Some(plan.write_head(&config, choice.storage)?),
         };
         make_object_directories(&plan.objects())?;
-        let is_shared = sharing != Sharing::Umask;
+        let is_shared = sharing != SharedPermissions::Umask;
         if is_shared {
             shared::apply(sharing, &git_dir, existed)?;
         }
@@ -155,13 +155,13 @@ impl Options {
             return separate::separate(original, separate, environment);
         }
         Ok(match git_dir::look_at(original, original, environment)? {
-            Candidate::PointsTo(target) => target,
+            GitDirCandidate::PointsTo(target) => target,
             _ => original.to_owned(),
         })
     }
 
     /// Returns the requested permissions, or the configured ones.
-    fn sharing(&self, config: &Config) -> Result<Sharing> {
+    fn sharing(&self, config: &Config) -> Result<SharedPermissions> {
         match self.shared {
             Some(sharing) => Ok(sharing),
             None => shared::configured(config),
@@ -179,7 +179,7 @@ pub struct FirstBranch {
 }
 
 /// The directories and options of a repository that is created.
-struct Plan<'a> {
+struct InitPlan<'a> {
     git_dir: &'a Path,
     /// The directory that the worktrees of the repository share.
     common_dir: &'a Path,
@@ -189,7 +189,7 @@ struct Plan<'a> {
     environment: &'a Environment,
 }
 
-impl Plan<'_> {
+impl InitPlan<'_> {
     fn has_head(&self) -> bool {
         self.git_dir.join("HEAD").symlink_metadata().is_ok()
     }
@@ -224,7 +224,7 @@ impl Plan<'_> {
         &self,
         existed: bool,
         version_one: Option<(Kind, RefStorage)>,
-        sharing: Sharing,
+        sharing: SharedPermissions,
         config: &Config,
     ) -> Result<()> {
         let mut pairs: Vec<(&str, BString)> = Vec::new();
@@ -341,7 +341,7 @@ fn real(path: &Path) -> PathBuf {
     }
 }
 
-fn existing_format(git_dir: &Path, environment: &Environment) -> Result<Option<Format>> {
+fn existing_format(git_dir: &Path, environment: &Environment) -> Result<Option<RepositoryFormat>> {
     if !git_dir.join("config").exists() {
         return Ok(None);
     }
@@ -349,12 +349,16 @@ fn existing_format(git_dir: &Path, environment: &Environment) -> Result<Option<F
         .follow_includes(false)
         .local()
         .load()?;
-    let format = Format::read(&config)?;
+    let format = RepositoryFormat::read(&config)?;
     format.verify()?;
     Ok(Some(format))
 }
 
-fn choose_hash(format: &Option<Format>, options: &Options, env: &Environment) -> Result<Kind> {
+fn choose_hash(
+    format: &Option<RepositoryFormat>,
+    options: &Options,
+    env: &Environment,
+) -> Result<Kind> {
     let fail = |message| Err(Error::new(ErrorKind::InvalidInput, message));
     match (format, options.object_hash) {
         (Some(format), Some(wanted)) if format.object_hash != wanted => {
@@ -372,13 +376,13 @@ fn choose_hash(format: &Option<Format>, options: &Options, env: &Environment) ->
     }
 }
 
-fn place(git_dir: &Path) -> Place {
-    Place {
+fn place(git_dir: &Path) -> RepositoryPaths {
+    RepositoryPaths {
         branch_in_tables: None,
         git_dir: git_dir.to_owned(),
         common_dir: git_dir.to_owned(),
-        spoken_common_dir: git_dir.to_owned(),
-        spoken_git_dir: git_dir.to_owned(),
+        display_common_dir: git_dir.to_owned(),
+        display_git_dir: git_dir.to_owned(),
     }
 }
 
@@ -411,7 +415,7 @@ fn make_directory(path: &Path) -> Result<bool> {
 }
 
 /// The capabilities of the file system.
-pub struct Abilities {
+pub struct FileSystemCapabilities {
     /// The file system keeps executable bits (`core.fileMode`).
     pub keeps_modes: bool,
     /// The file system supports symbolic links (`core.symlinks`).
@@ -424,7 +428,7 @@ pub struct Abilities {
 ///
 /// # Errors
 /// Fails with [`ErrorKind::Io`] if the file cannot be created.
-pub fn probe(git_dir: &Path) -> Result<Abilities> {
+pub fn probe(git_dir: &Path) -> Result<FileSystemCapabilities> {
     use std::os::unix::fs::PermissionsExt;
     let number = std::process::id() % 1_000_000;
     let file = git_dir.join(format!("t{number:06}"));
@@ -443,7 +447,7 @@ pub fn probe(git_dir: &Path) -> Result<Abilities> {
             .is_ok_and(|found| found.is_symlink());
     // The file was removed above if symbolic links cannot be created.
     let _ = std::fs::remove_file(&file);
-    Ok(Abilities {
+    Ok(FileSystemCapabilities {
         keeps_modes,
         has_links,
         ignores_case,

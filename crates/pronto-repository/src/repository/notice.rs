@@ -15,7 +15,7 @@ use pronto_worktree::attributes::Flaw;
 use crate::Error;
 
 pub use packs::PackNotice;
-pub use push::{PushNotice, SentKind, Side};
+pub use push::{PushNotice, RefspecSide, SentKind};
 pub use receiver::{NoticeQueue, NoticeReceiver, Notices};
 
 /// The severity of a notice, the most severe one first.
@@ -116,7 +116,7 @@ pub enum Notice {
     /// The sparse-checkout patterns are not all directories. Cone mode is disabled.
     ConeDisabled,
     /// A problem with the conversion of a file.
-    Conversion(pronto_worktree::filter::Warning),
+    Conversion(pronto_worktree::filter::FilterWarning),
     /// A file is not copied to a new worktree.
     NotCarried {
         /// The path of the file from the top of the worktree.

@@ -1,7 +1,7 @@
 //! Options for indexing and writing packs, from the configuration.
 
 use pronto_hash::Kind;
-use pronto_pack::idx::Version;
+use pronto_pack::idx::PackIndexVersion;
 use pronto_pack::indexer::Options;
 use pronto_pack::writer;
 
@@ -27,8 +27,8 @@ pub fn indexer_options(config: &Config, hash: Kind) -> Result<Options> {
         })?;
     }
     options.index_version = match config.i64("pack.indexversion")? {
-        None | Some(2) => Version::Two,
-        Some(0 | 1) => Version::One,
+        None | Some(2) => PackIndexVersion::Two,
+        Some(0 | 1) => PackIndexVersion::One,
         Some(version) => {
             let message = format!("bad pack.indexVersion={version}");
             return Err(Error::new(ErrorKind::ConfigValue, message));

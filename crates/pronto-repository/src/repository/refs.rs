@@ -7,7 +7,7 @@ use pronto_hash::{ObjectId, oid};
 
 use crate::config::Config;
 use crate::durability::Fsync;
-use crate::identity::{self, Care, Role};
+use crate::identity::{self, Care, IdentityRole};
 use crate::objects::from_odb;
 use crate::repository::Notice;
 use crate::{Error, ErrorKind, Repository, Result, hooks};
@@ -22,7 +22,7 @@ impl Repository {
     ///
     /// # Errors
     /// Fails with [`ErrorKind::Reference`] if `HEAD` is malformed, or [`ErrorKind::Io`].
-    pub fn head(&self) -> Result<Head> {
+    pub fn head(&self) -> Result<HeadValue> {
         self.refs().head()
     }
 
@@ -40,7 +40,7 @@ impl Repository {
     pub fn delete_refs(&self, names: &[BString]) -> Result<Option<Error>> {
         let mut transaction = self.transaction();
         for name in names {
-            transaction.delete(name, Expected::Anything);
+            transaction.delete(name, ExpectedValue::Anything);
         }
         let Err(error) = transaction.commit() else {
             return Ok(None);
@@ -58,18 +58,18 @@ impl Repository {
     /// Packs refs like `git pack-refs`.
     ///
     /// # Errors
-    /// As for the method of the same name of [`Host`].
+    /// As for the method of the same name of [`RefHost`].
     pub fn pack_refs(&self, options: &PackRefsOptions) -> Result<PackRefsReport> {
-        (self as &dyn Host).pack_refs(options)
+        (self as &dyn RefHost).pack_refs(options)
     }
 
     /// Moves all refs and reflogs to another storage (`git refs migrate`). The repository must be
     /// opened again afterwards.
     ///
     /// # Errors
-    /// As for the method of the same name of [`Host`].
+    /// As for the method of the same name of [`RefHost`].
     pub fn migrate_refs(&self, options: &MigrateOptions) -> Result<MigrateReport> {
-        (self as &dyn Host).migrate_refs(options)
+        (self as &dyn RefHost).migrate_refs(options)
     }
 
     /// Returns whether [`pack_refs`](Self::pack_refs) with these options and `auto` would pack refs.
@@ -78,11 +78,11 @@ impl Repository {
     /// Fails with [`ErrorKind::Reference`] or [`ErrorKind::Io`] if `packed-refs` cannot be read, or
     /// [`ErrorKind::Object`] if an object cannot be read.
     pub fn should_pack_refs(&self, options: &PackRefsOptions) -> Result<bool> {
-        (self as &dyn Host).should_pack_refs(options)
+        (self as &dyn RefHost).should_pack_refs(options)
     }
 }
 
-impl Host for Repository {
+impl RefHost for Repository {
     fn refs(&self) -> &References {
         self.refs()
     }
@@ -113,7 +113,8 @@ impl Host for Repository {
 
     fn log_signature(&self) -> Result<String> {
         let (config, environment) = (self.config(), self.environment());
-        let signature = identity::signature(Role::Committer, Care::Lenient, config, environment)?;
+        let signature =
+            identity::signature(IdentityRole::Committer, Care::Lenient, config, environment)?;
         Ok(signature.to_string())
     }
 
@@ -122,10 +123,10 @@ impl Host for Repository {
     }
 
     fn run_hook(&self, state: &str, input: Vec<u8>) -> Result<Option<i32>> {
-        let call = hooks::Call {
+        let call = hooks::HookCall {
             arguments: vec![OsStr::new(state)],
             input,
-            ..hooks::Call::default()
+            ..hooks::HookCall::default()
         };
         hooks::run(self, HOOK, &call)
     }

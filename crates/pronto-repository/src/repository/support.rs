@@ -19,7 +19,7 @@ use std::fmt;
 
 use bstr::{BStr, BString, ByteSlice};
 
-use crate::config::{Config, EntryRef, Key};
+use crate::config::{Config, ConfigEntry, ConfigKey};
 use crate::environment::Environment;
 use crate::{Error, ErrorKind, Repository, Result, hooks};
 
@@ -212,8 +212,8 @@ fn variable<'a>(name: &'a [u8], value: &'a [u8]) -> Option<Found<'a>> {
     })
 }
 
-fn setting<'a>(config: &'a Config, entry: &EntryRef<'a>) -> Option<Found<'a>> {
-    let key = Key::split(entry.key);
+fn setting<'a>(config: &'a Config, entry: &ConfigEntry<'a>) -> Option<Found<'a>> {
+    let key = ConfigKey::split(entry.key);
     let mut found = Found {
         operations: Operations::NONE,
         source: Source::Setting,
@@ -234,7 +234,7 @@ fn setting<'a>(config: &'a Config, entry: &EntryRef<'a>) -> Option<Found<'a>> {
     Some(found)
 }
 
-fn find_setting(key: &Key<'_>) -> Option<&'static Row> {
+fn find_setting(key: &ConfigKey<'_>) -> Option<&'static Row> {
     let mut name = [0; LONGEST_NAME];
     let (section, variable) = (key.section.as_bytes(), key.variable.as_bytes());
     let name = name.get_mut(..section.len() + 1 + variable.len())?;

@@ -5,18 +5,18 @@ use std::path::{Path, PathBuf};
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 use pronto_io::error::OsReason;
-use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
+use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, SymlinkPolicy};
 
-use crate::config::{Loader, Origin, OriginKind, Scope};
+use crate::config::{ConfigOrigin, ConfigScope, Loader, OriginKind};
 use crate::environment::Environment;
 use crate::in_progress::{BISECT_START_FILE, REBASED_BRANCH_FILES, REBASED_REFS_FILE};
-use crate::refs::{Resolved, Target};
+use crate::refs::{RefTarget, ResolvedRef};
 use crate::siblings::DIRECTORY;
 use crate::{Error, ErrorKind, Repository, Result, path};
 
 /// A worktree of a repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WorkTree {
+pub struct Worktree {
     /// The name of its directory below `worktrees`; `None` for the main worktree.
     pub id: Option<BString>,
     /// The recorded path of its top as an absolute path; for a bare repository the repository
@@ -49,7 +49,7 @@ impl HeadState {
     }
 }
 
-impl WorkTree {
+impl Worktree {
     /// Returns whether this is the main worktree.
     pub fn is_main(&self) -> bool {
         self.id.is_none()
@@ -80,10 +80,10 @@ impl Repository {
     /// # Errors
     /// Fails with [`ErrorKind::Io`] if the path of the main worktree cannot be determined. Broken
     /// linked worktrees are skipped.
-    pub fn work_trees(&self) -> Result<Vec<WorkTree>> {
+    pub fn work_trees(&self) -> Result<Vec<Worktree>> {
         let common = canonical(self.common_dir())?;
         let place = path::as_bytes(&common);
-        let mut found = vec![WorkTree {
+        let mut found = vec![Worktree {
             id: None,
             path: place.strip_suffix(b"/.git").unwrap_or(place).into(),
             is_bare: self.has_bare_main()? || self.is_bare(),
@@ -97,7 +97,7 @@ impl Repository {
                 continue;
             }
             let place = self.recorded_place(id.as_bstr(), recorded.trim_ascii_end());
-            found.push(WorkTree {
+            found.push(Worktree {
                 path: place.strip_suffix(b"/.git").unwrap_or(&place).into(),
                 is_bare: false,
                 head: self.head_of([b"worktrees/", id.as_slice(), b"/HEAD"].concat().as_bstr()),
@@ -119,8 +119,8 @@ impl Repository {
             false => None,
         };
         if let Some(content) = own {
-            let origin = Origin {
-                scope: Scope::Worktree,
+            let origin = ConfigOrigin {
+                scope: ConfigScope::Worktree,
                 kind: OriginKind::File,
                 name: path::as_bytes(&file).to_owned(),
                 path: None,
@@ -165,12 +165,12 @@ impl Repository {
         match self.refs().resolve(name) {
             Err(_) => HeadState::Broken,
             Ok(None) => HeadState::Detached(None),
-            Ok(Some(Resolved {
+            Ok(Some(ResolvedRef {
                 id,
                 is_symbolic: false,
                 ..
             })) => HeadState::Detached(id),
-            Ok(Some(Resolved { name, id, .. })) => HeadState::Branch(name, id),
+            Ok(Some(ResolvedRef { name, id, .. })) => HeadState::Branch(name, id),
         }
     }
 
@@ -260,8 +260,12 @@ impl Repository {
     /// Returns whether the worktree of `git_dir` has the branch checked out, or rebases or bisects it.
     fn uses(&self, git_dir: &Path, full: &BStr) -> bool {
         let holds = |file: &str, wanted: &BStr| {
-            untrusted::read(&git_dir.join(file), Links::Follow, LARGEST_POINTER_BYTES)
-                .is_ok_and(|content| content.trim_end().as_bstr() == wanted)
+            untrusted::read(
+                &git_dir.join(file),
+                SymlinkPolicy::Follow,
+                LARGEST_POINTER_BYTES,
+            )
+            .is_ok_and(|content| content.trim_end().as_bstr() == wanted)
         };
         let short = full.strip_prefix(b"refs/heads/").unwrap_or(full).as_bstr();
         self.branch_of(git_dir).is_some_and(|branch| branch == full)
@@ -273,7 +277,8 @@ impl Repository {
     pub fn branch_of(&self, git_dir: &Path) -> Option<BString> {
         if self.refs().tables().is_none() {
             let head = git_dir.join("HEAD");
-            let content = untrusted::read(&head, Links::Follow, LARGEST_POINTER_BYTES).ok()?;
+            let content =
+                untrusted::read(&head, SymlinkPolicy::Follow, LARGEST_POINTER_BYTES).ok()?;
             return Some(content.trim_end().strip_prefix(b"ref: ")?.into());
         }
         let name: BString = match git_dir.strip_prefix(self.common_dir().join("worktrees")) {
@@ -283,8 +288,8 @@ impl Repository {
             Err(_) => "main-worktree/HEAD".into(),
         };
         match self.refs().find(&name).ok()??.target {
-            Target::Symbolic(branch) => Some(branch.into_inner()),
-            Target::Object(_) => None,
+            RefTarget::Symbolic(branch) => Some(branch.into_inner()),
+            RefTarget::Object(_) => None,
         }
     }
 
@@ -300,7 +305,7 @@ impl Repository {
         }
         let back = untrusted::read(
             &git_dir.join("gitdir"),
-            Links::Follow,
+            SymlinkPolicy::Follow,
             LARGEST_POINTER_BYTES,
         )
         .ok()?;

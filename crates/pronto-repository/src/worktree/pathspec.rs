@@ -1,7 +1,7 @@
 //! Parsing of pathspecs and paths of a caller.
 
 use bstr::{BStr, BString, ByteSlice};
-use pronto_worktree::pathspec::{Defaults, Pathspec, entry_from_top, path_from_top};
+use pronto_worktree::pathspec::{Pathspec, PathspecDefaults, entry_from_top, path_from_top};
 
 use crate::{ErrorKind, Repository, Result};
 
@@ -10,9 +10,9 @@ use crate::{ErrorKind, Repository, Result};
 /// # Errors
 /// Fails with [`ErrorKind::ConfigValue`] if a value is not a boolean, or [`ErrorKind::InvalidInput`] if
 /// two contradict each other.
-fn pathspec_defaults(repository: &Repository) -> Result<Defaults> {
+fn pathspec_defaults(repository: &Repository) -> Result<PathspecDefaults> {
     let environment = repository.environment();
-    let defaults = Defaults {
+    let defaults = PathspecDefaults {
         literal: environment.boolean("GIT_LITERAL_PATHSPECS", false)?,
         glob: environment.boolean("GIT_GLOB_PATHSPECS", false)?,
         noglob: environment.boolean("GIT_NOGLOB_PATHSPECS", false)?,
@@ -55,7 +55,7 @@ impl Repository {
         &self,
         specs: impl IntoIterator<Item = &'a BStr>,
     ) -> Result<Pathspec> {
-        let defaults = Defaults {
+        let defaults = PathspecDefaults {
             exclude_below_prefix: true,
             ..pathspec_defaults(self)?
         };
@@ -65,7 +65,7 @@ impl Repository {
     fn pathspec_by<'a>(
         &self,
         specs: impl IntoIterator<Item = &'a BStr>,
-        defaults: Defaults,
+        defaults: PathspecDefaults,
     ) -> Result<Pathspec> {
         let prefix = self.prefix_or_empty();
         let top = self.work_tree().unwrap_or(self.git_dir());

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
+use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, SymlinkPolicy};
 use pronto_worktree::checkout;
 
 use crate::path;
@@ -28,7 +28,7 @@ pub(crate) fn siblings(common: &Path, own: &Path) -> Vec<checkout::SourceWorktre
         let own_dir = entry.path();
         let Ok(place) = untrusted::read(
             &own_dir.join("gitdir"),
-            Links::Follow,
+            SymlinkPolicy::Follow,
             LARGEST_POINTER_BYTES,
         ) else {
             continue;

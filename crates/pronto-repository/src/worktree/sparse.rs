@@ -1,8 +1,8 @@
 //! The patterns of a sparse checkout (`info/sparse-checkout`).
 
 use bstr::BString;
-use pronto_io::untrusted::{self, LARGEST_TEXT_BYTES, Links};
-use pronto_worktree::sparse::Definition;
+use pronto_io::untrusted::{self, LARGEST_TEXT_BYTES, SymlinkPolicy};
+use pronto_worktree::sparse::SparseDefinition;
 
 use crate::repository::Notice;
 use crate::{Error, ErrorKind, Repository, Result, path};
@@ -29,11 +29,11 @@ impl Repository {
     /// # Errors
     /// Fails with [`ErrorKind::Io`] if the file cannot be read, or [`ErrorKind::ConfigValue`] if
     /// `core.sparseCheckoutCone` is not a boolean.
-    pub fn sparse_definition(&self) -> Result<Option<Definition>> {
+    pub fn sparse_definition(&self) -> Result<Option<SparseDefinition>> {
         let Some(text) = self.sparse_text()? else {
             return Ok(None);
         };
-        let (definition, unrecognized) = Definition::parse(&text, self.uses_cone()?);
+        let (definition, unrecognized) = SparseDefinition::parse(&text, self.uses_cone()?);
         self.note_unrecognized_pattern(unrecognized);
         Ok(Some(definition))
     }
@@ -41,7 +41,7 @@ impl Repository {
     /// Returns the bytes of `info/sparse-checkout`; `None` if the file does not exist.
     pub(crate) fn sparse_text(&self) -> Result<Option<Vec<u8>>> {
         let file = self.git_path("info/sparse-checkout");
-        match untrusted::read(&file, Links::Follow, LARGEST_TEXT_BYTES) {
+        match untrusted::read(&file, SymlinkPolicy::Follow, LARGEST_TEXT_BYTES) {
             Ok(text) => Ok(Some(text)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => {

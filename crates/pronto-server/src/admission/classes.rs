@@ -1,6 +1,6 @@
 //! The classes of owners, and the number of slots and queue entries that each class may have.
 
-use super::{FOR_ADMINISTRATORS, FOR_USERS, Owner};
+use super::{FOR_ADMINISTRATORS, FOR_USERS, SlotOwner};
 
 /// The number of classes of owners.
 pub(super) const CLASSES: usize = 3;
@@ -11,11 +11,11 @@ pub(super) const USERS: usize = 1;
 pub(super) const ADMINISTRATORS: usize = 2;
 
 /// Returns the class of an owner.
-pub(super) fn class_of(owner: &Owner) -> usize {
+pub(super) fn class_of(owner: &SlotOwner) -> usize {
     match owner {
-        Owner::Network(_) => STRANGERS,
-        Owner::User(_) => USERS,
-        Owner::Administrator(_) => ADMINISTRATORS,
+        SlotOwner::Network(_) => STRANGERS,
+        SlotOwner::User(_) => USERS,
+        SlotOwner::Administrator(_) => ADMINISTRATORS,
     }
 }
 

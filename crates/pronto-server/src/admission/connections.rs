@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 
 use super::classes::{CLASSES, STRANGERS, class_of};
 use super::eviction::Eviction;
-use super::{Network, Owner, locked};
-use crate::config::Limits;
+use super::{Network, SlotOwner, locked};
+use crate::config::ServerLimits;
 use crate::{Error, ErrorKind, Result};
 
 /// The reason that the log shows for a connection that is closed to admit another connection.
@@ -31,25 +31,25 @@ const NEW: Duration = Duration::from_secs(2);
 
 /// The reason for which a connection is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Full {
+pub(crate) enum ConnectionRefusal {
     /// The server has reached its limit of connections.
     Server,
     /// The address has reached its limit of connections.
     Address,
 }
 
-impl Full {
+impl ConnectionRefusal {
     pub(crate) fn reason(self) -> &'static str {
         match self {
-            Full::Server => "too many connections",
-            Full::Address => "too many connections of this address",
+            ConnectionRefusal::Server => "too many connections",
+            ConnectionRefusal::Address => "too many connections of this address",
         }
     }
 }
 
 /// All connections.
 #[derive(Clone, Debug)]
-pub(super) struct Connections(Arc<Mutex<State>>);
+pub(super) struct Connections(Arc<Mutex<ConnectionTable>>);
 
 /// The connections of an owner that hold no slot, by age: the time since they were admitted, or
 /// since they released their last slot.
@@ -65,22 +65,22 @@ fn rank(idle: &Idle) -> Option<Rank> {
 }
 
 #[derive(Debug)]
-struct State {
+struct ConnectionTable {
     most: usize,
     most_of_network: usize,
     new: Duration,
     next: u64,
     each: HashMap<u64, Entry>,
     of_networks: HashMap<Network, usize>,
-    idle: HashMap<Owner, Idle>,
+    idle: HashMap<SlotOwner, Idle>,
     /// The owners with connections that hold no slot, by class.
-    ranks: [BTreeMap<Rank, Owner>; CLASSES],
+    ranks: [BTreeMap<Rank, SlotOwner>; CLASSES],
 }
 
 #[derive(Debug)]
 struct Entry {
     network: Network,
-    owner: Owner,
+    owner: SlotOwner,
     /// The number of slots that the connection holds.
     slots: usize,
     /// The key of the connection among those of its owner that hold no slot.
@@ -88,17 +88,17 @@ struct Entry {
     /// The time at which the connection was admitted, or `None` once the connection has
     /// authenticated a user, or made a request without a user.
     new_since: Option<Instant>,
-    connection: Arc<Connection>,
+    connection: Arc<AdmittedConnection>,
 }
 
 /// A guard that counts a connection until the guard is dropped, or the connection is closed to
 /// admit another connection.
 #[derive(Debug)]
-pub(crate) struct Connected(Arc<Connection>);
+pub(crate) struct ConnectionGuard(Arc<AdmittedConnection>);
 
 /// A connection, as shared with its requests.
 #[derive(Debug)]
-pub(crate) struct Connection {
+pub(crate) struct AdmittedConnection {
     all: Connections,
     number: u64,
     evicted: Eviction,
@@ -108,11 +108,11 @@ pub(crate) struct Connection {
 
 /// A slot that a connection holds.
 #[derive(Debug)]
-pub(super) struct Held(Arc<Connection>);
+pub(super) struct ConnectionSlot(Arc<AdmittedConnection>);
 
 impl Connections {
-    pub(super) fn new(limits: &Limits) -> Self {
-        Connections(Arc::new(Mutex::new(State {
+    pub(super) fn new(limits: &ServerLimits) -> Self {
+        Connections(Arc::new(Mutex::new(ConnectionTable {
             most: limits.connections,
             most_of_network: limits.connections_per_address,
             new: NEW,
@@ -125,17 +125,17 @@ impl Connections {
     }
 
     /// Admits a connection. Another connection may be closed to make room.
-    pub(super) fn enter(&self, address: IpAddr) -> Result<Connected, Full> {
+    pub(super) fn enter(&self, address: IpAddr) -> Result<ConnectionGuard, ConnectionRefusal> {
         let network = Network::of(address);
         let mut state = locked(&self.0);
         let of_network = state.of_networks.get(&network).copied().unwrap_or(0);
         if of_network >= state.most_of_network {
-            return Err(Full::Address);
+            return Err(ConnectionRefusal::Address);
         }
         state.make_room(network)?;
         let number = state.next;
         state.next += 1;
-        let connection = Arc::new(Connection {
+        let connection = Arc::new(AdmittedConnection {
             all: self.clone(),
             number,
             evicted: Eviction::default(),
@@ -144,7 +144,7 @@ impl Connections {
         *state.of_networks.entry(network).or_default() += 1;
         let entry = Entry {
             network,
-            owner: Owner::Network(network),
+            owner: SlotOwner::Network(network),
             slots: 0,
             age: number,
             new_since: Some(Instant::now()),
@@ -152,7 +152,7 @@ impl Connections {
         };
         state.each.insert(number, entry);
         state.list(number);
-        Ok(Connected(connection))
+        Ok(ConnectionGuard(connection))
     }
 
     pub(super) fn count(&self) -> usize {
@@ -170,13 +170,13 @@ impl Connections {
     }
 }
 
-impl State {
+impl ConnectionTable {
     /// Closes a connection to admit a new one from `network`.
-    fn make_room(&mut self, network: Network) -> Result<(), Full> {
+    fn make_room(&mut self, network: Network) -> Result<(), ConnectionRefusal> {
         if self.each.len() < self.most {
             return Ok(());
         }
-        let own = self.idle.get(&Owner::Network(network));
+        let own = self.idle.get(&SlotOwner::Network(network));
         let own = own.map_or(0, BTreeMap::len);
         let largest = self.ranks.iter().filter_map(BTreeMap::last_key_value);
         let oldest = largest.filter(|((count, _), _)| *count > own);
@@ -187,8 +187,8 @@ impl State {
             let is_left = *count > 1 || !entry.new_since.is_some_and(is_new);
             is_left.then_some(number)
         });
-        let number = oldest.next().ok_or(Full::Server)?;
-        let entry = self.remove(number).ok_or(Full::Server)?;
+        let number = oldest.next().ok_or(ConnectionRefusal::Server)?;
+        let entry = self.remove(number).ok_or(ConnectionRefusal::Server)?;
         entry.connection.evict();
         Ok(())
     }
@@ -209,7 +209,7 @@ impl State {
         }
     }
 
-    fn change(&mut self, owner: &Owner, act: impl FnOnce(&mut Idle)) {
+    fn change(&mut self, owner: &SlotOwner, act: impl FnOnce(&mut Idle)) {
         let idle = self.idle.entry(owner.clone()).or_default();
         let before = rank(idle);
         act(idle);
@@ -241,23 +241,23 @@ impl State {
     }
 }
 
-impl Connected {
+impl ConnectionGuard {
     /// Returns the connection, for its requests.
-    pub(crate) fn connection(&self) -> &Arc<Connection> {
+    pub(crate) fn connection(&self) -> &Arc<AdmittedConnection> {
         &self.0
     }
 }
 
-impl Drop for Connected {
+impl Drop for ConnectionGuard {
     fn drop(&mut self) {
         locked(&self.0.all.0).remove(self.0.number);
     }
 }
 
-impl Connection {
+impl AdmittedConnection {
     /// Sets the owner from a request on the connection. After a user has authenticated, the owner
     /// stays that user.
-    pub(crate) fn belongs_to(&self, owner: &Owner) {
+    pub(crate) fn belongs_to(&self, owner: &SlotOwner) {
         let mut state = locked(&self.all.0);
         let Some(entry) = state.each.get_mut(&self.number) else {
             return;
@@ -283,7 +283,7 @@ impl Connection {
     ///
     /// # Errors
     /// Fails if the connection has ended.
-    pub(super) fn hold(self: &Arc<Self>) -> Result<Held> {
+    pub(super) fn hold(self: &Arc<Self>) -> Result<ConnectionSlot> {
         let mut state = locked(&self.all.0);
         if state.each.get(&self.number).is_some_and(|it| it.slots == 0) {
             state.unlist(self.number);
@@ -293,7 +293,7 @@ impl Connection {
             return Err(Error::new(ErrorKind::Overloaded, message));
         };
         entry.slots += 1;
-        Ok(Held(Arc::clone(self)))
+        Ok(ConnectionSlot(Arc::clone(self)))
     }
 
     fn release(&self) {
@@ -341,7 +341,7 @@ impl Connection {
     }
 }
 
-impl Drop for Held {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         self.0.release();
     }

@@ -10,17 +10,17 @@ use super::turns::Turns;
 
 /// The peer of one request. The peer of a request without a slot never loses a slot.
 #[derive(Debug, Default)]
-pub(crate) struct Peer {
-    waits: Mutex<Waits>,
+pub(crate) struct RequestPeer {
+    waits: Mutex<PeerWaits>,
     evicted: Eviction,
     /// The turns to compute of the account, if the account has turns.
     turns: Option<Arc<Turns>>,
-    work: Mutex<Work>,
+    work: Mutex<PeerActivity>,
 }
 
 /// The state of the computation: whether the request runs on a blocking thread, and has a turn.
 #[derive(Debug, Default)]
-struct Work {
+struct PeerActivity {
     is_begun: bool,
     turn: Option<u64>,
 }
@@ -28,20 +28,20 @@ struct Work {
 /// The current waits of the server for the peer. Two directions can wait at the same time, on
 /// separate threads.
 #[derive(Debug, Default)]
-struct Waits {
+struct PeerWaits {
     next: u64,
-    each: BTreeMap<u64, Span>,
+    each: BTreeMap<u64, WaitSpan>,
 }
 
 /// A wait for the peer.
 #[derive(Clone, Copy, Debug)]
-struct Span {
+struct WaitSpan {
     /// The time that the same direction has waited before, since the last progress of the peer.
     before: Duration,
     since: Instant,
 }
 
-impl Span {
+impl WaitSpan {
     fn all(self) -> Duration {
         self.before + self.since.elapsed()
     }
@@ -49,20 +49,20 @@ impl Span {
 
 /// A guard for a wait of one direction for the peer. Dropping the guard ends the wait.
 #[derive(Debug)]
-pub(crate) struct Wait {
-    peer: Arc<Peer>,
+pub(crate) struct PeerWait {
+    peer: Arc<RequestPeer>,
     number: u64,
-    span: Span,
+    span: WaitSpan,
 }
 
-impl Wait {
+impl PeerWait {
     /// Ends the wait, and returns its duration.
     pub(crate) fn end(self) -> Duration {
         self.span.since.elapsed()
     }
 }
 
-impl Drop for Wait {
+impl Drop for PeerWait {
     fn drop(&mut self) {
         let is_last = {
             let mut waits = self.peer.waits();
@@ -75,12 +75,12 @@ impl Drop for Wait {
     }
 }
 
-impl Peer {
+impl RequestPeer {
     /// Returns the peer of a request whose account has turns.
     pub(super) fn with_turns(turns: Arc<Turns>) -> Self {
-        Peer {
+        RequestPeer {
             turns: Some(turns),
-            ..Peer::default()
+            ..RequestPeer::default()
         }
     }
 
@@ -133,14 +133,14 @@ impl Peer {
     }
 
     /// Locks the state. A panic of another thread does not make the two fields inconsistent.
-    fn work(&self) -> MutexGuard<'_, Work> {
+    fn work(&self) -> MutexGuard<'_, PeerActivity> {
         self.work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Records that a direction waits for the peer, after it has waited for `before` without
     /// progress. The request has no turn while any direction waits.
-    pub(crate) fn wait(self: &Arc<Self>, before: Duration) -> Wait {
-        let span = Span {
+    pub(crate) fn wait(self: &Arc<Self>, before: Duration) -> PeerWait {
+        let span = WaitSpan {
             before,
             since: Instant::now(),
         };
@@ -152,7 +152,7 @@ impl Peer {
             number
         };
         self.give_turn_back();
-        Wait {
+        PeerWait {
             peer: Arc::clone(self),
             number,
             span,
@@ -181,7 +181,7 @@ impl Peer {
 
     /// Locks the waits. A panic of another thread does not make them inconsistent, because each
     /// change is a single step.
-    fn waits(&self) -> MutexGuard<'_, Waits> {
+    fn waits(&self) -> MutexGuard<'_, PeerWaits> {
         self.waits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

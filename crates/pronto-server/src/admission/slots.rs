@@ -17,56 +17,56 @@ use tokio::sync::oneshot;
 
 use super::classes::{ADMINISTRATORS, CLASSES, Classes, STRANGERS, USERS, class_of};
 use super::turns::Turns;
-use super::{GRACE, LOOK, Owner, Peer, locked};
-use crate::config::Limits;
+use super::{GRACE, LOOK, RequestPeer, SlotOwner, locked};
+use crate::config::ServerLimits;
 use crate::{Error, ErrorKind, Result};
 
 /// The waiting accounts of a class.
 #[derive(Debug, Default)]
 struct Crowd {
     /// The accounts that may get another slot, in the order of their turns.
-    ready: BTreeMap<u64, Owner>,
+    ready: BTreeMap<u64, SlotOwner>,
     /// All waiting accounts, by the number of their waiting requests.
-    by_length: BTreeSet<(usize, Owner)>,
+    by_length: BTreeSet<(usize, SlotOwner)>,
 }
 
 /// The requests of an account.
 #[derive(Debug, Default)]
-struct Queue {
+struct AccountQueue {
     /// The number of requests that have a slot.
     held: usize,
-    waiting: BTreeMap<u64, Waiting>,
+    waiting: BTreeMap<u64, WaitingRequest>,
     /// The key in [`Crowd::ready`], if the account is in that map.
     ready: Option<u64>,
 }
 
 /// A request that waits for a slot.
 #[derive(Debug)]
-struct Waiting {
+struct WaitingRequest {
     turns: Arc<Turns>,
     /// The channel that delivers the peer when the request gets a slot. It is dropped when the
     /// request loses its queue entry.
-    granted: oneshot::Sender<Arc<Peer>>,
+    granted: oneshot::Sender<Arc<RequestPeer>>,
 }
 
 /// A request that has a slot.
 #[derive(Debug)]
-struct Holder {
-    owner: Owner,
-    peer: Arc<Peer>,
+struct SlotHolder {
+    owner: SlotOwner,
+    peer: Arc<RequestPeer>,
 }
 
 #[derive(Debug)]
-struct State {
+struct SlotTable {
     slots: Classes,
     /// The largest number of slots of one owner.
     share: usize,
     places: Classes,
     /// The largest number of queue entries of one owner.
     share_of_places: usize,
-    owners: HashMap<Owner, Queue>,
+    owners: HashMap<SlotOwner, AccountQueue>,
     crowds: [Crowd; CLASSES],
-    holders: HashMap<u64, Holder>,
+    holders: HashMap<u64, SlotHolder>,
     next: u64,
     /// The class that got the last slot for which requests waited.
     last: usize,
@@ -78,13 +78,13 @@ struct State {
 
 /// The slots of a server.
 #[derive(Clone, Debug)]
-pub(super) struct Slots(Arc<Mutex<State>>);
+pub(super) struct Slots(Arc<Mutex<SlotTable>>);
 
 /// A request that has a slot, or waits for a slot.
 #[derive(Debug)]
 pub(super) struct Ticket {
     slots: Slots,
-    owner: Owner,
+    owner: SlotOwner,
     number: u64,
 }
 
@@ -95,17 +95,17 @@ impl Drop for Ticket {
 }
 
 /// The first result for a request.
-enum Entered {
-    Granted(Arc<Peer>),
+enum AdmissionAnswer {
+    Granted(Arc<RequestPeer>),
     /// The request waits in the queue.
-    Waits(oneshot::Receiver<Arc<Peer>>),
+    Waits(oneshot::Receiver<Arc<RequestPeer>>),
     /// The queue has no room.
     Refused,
 }
 
 impl Slots {
-    pub(super) fn new(limits: &Limits) -> Self {
-        Slots(Arc::new(Mutex::new(State {
+    pub(super) fn new(limits: &ServerLimits) -> Self {
+        Slots(Arc::new(Mutex::new(SlotTable {
             // A connection with a slot is not closed to admit another one, so the connections of a
             // class have the same bounds as its slots.
             slots: Classes::new(limits.requests.min(limits.connections)),
@@ -128,10 +128,10 @@ impl Slots {
     /// Fails if the queue is full, or the wait exceeds its timeout.
     pub(super) async fn take(
         &self,
-        owner: &Owner,
+        owner: &SlotOwner,
         turns: Arc<Turns>,
         wait: Duration,
-    ) -> Result<(Ticket, Arc<Peer>)> {
+    ) -> Result<(Ticket, Arc<RequestPeer>)> {
         let (number, entered) = locked(&self.0).enter(owner, turns);
         let queue_full = || {
             let message = "too many requests wait; try again later";
@@ -143,9 +143,9 @@ impl Slots {
             number,
         };
         let mut granted = match entered {
-            Entered::Granted(peer) => return Ok((ticket, peer)),
-            Entered::Refused => return Err(queue_full()),
-            Entered::Waits(granted) => granted,
+            AdmissionAnswer::Granted(peer) => return Ok((ticket, peer)),
+            AdmissionAnswer::Refused => return Err(queue_full()),
+            AdmissionAnswer::Waits(granted) => granted,
         };
         self.watch();
         match tokio::time::timeout(wait, &mut granted).await {
@@ -203,34 +203,39 @@ impl Slots {
     }
 }
 
-impl State {
+impl SlotTable {
     /// Gives a request a slot, or a queue entry.
-    fn enter(&mut self, owner: &Owner, turns: Arc<Turns>) -> (u64, Entered) {
+    fn enter(&mut self, owner: &SlotOwner, turns: Arc<Turns>) -> (u64, AdmissionAnswer) {
         let (number, class) = (self.next, class_of(owner));
         self.next += 1;
         let held = self.owners.get(owner).map_or(0, |queue| queue.held);
         // A slot that becomes free is given to waiting requests first.
         if held < self.share && self.slots.bound(class).is_none() {
-            return (number, Entered::Granted(self.grant(owner, number, turns)));
+            return (
+                number,
+                AdmissionAnswer::Granted(self.grant(owner, number, turns)),
+            );
         }
         let waiting = self.waiting_of(owner);
         if waiting >= self.share_of_places || !self.make_place(class, waiting) {
-            return (number, Entered::Refused);
+            return (number, AdmissionAnswer::Refused);
         }
         let (granted, receiver) = oneshot::channel();
         let queue = self.owners.entry(owner.clone()).or_default();
-        queue.waiting.insert(number, Waiting { turns, granted });
+        queue
+            .waiting
+            .insert(number, WaitingRequest { turns, granted });
         self.places.add(class);
         self.changed(owner, waiting);
-        (number, Entered::Waits(receiver))
+        (number, AdmissionAnswer::Waits(receiver))
     }
 
-    fn waiting_of(&self, owner: &Owner) -> usize {
+    fn waiting_of(&self, owner: &SlotOwner) -> usize {
         let queue = self.owners.get(owner);
         queue.map_or(0, |queue| queue.waiting.len())
     }
 
-    fn has_its_share(&self, owner: &Owner) -> bool {
+    fn has_its_share(&self, owner: &SlotOwner) -> bool {
         let queue = self.owners.get(owner);
         queue.is_some_and(|queue| queue.held >= self.share)
     }
@@ -257,11 +262,11 @@ impl State {
         }
     }
 
-    fn grant(&mut self, owner: &Owner, number: u64, turns: Arc<Turns>) -> Arc<Peer> {
-        let peer = Arc::new(Peer::with_turns(turns));
+    fn grant(&mut self, owner: &SlotOwner, number: u64, turns: Arc<Turns>) -> Arc<RequestPeer> {
+        let peer = Arc::new(RequestPeer::with_turns(turns));
         self.owners.entry(owner.clone()).or_default().held += 1;
         self.slots.add(class_of(owner));
-        let holder = Holder {
+        let holder = SlotHolder {
             owner: owner.clone(),
             peer: Arc::clone(&peer),
         };
@@ -270,7 +275,7 @@ impl State {
     }
 
     /// Ends a request that has a slot, waits, or was refused.
-    fn leave(&mut self, owner: &Owner, number: u64) {
+    fn leave(&mut self, owner: &SlotOwner, number: u64) {
         if self.holders.remove(&number).is_none() {
             self.forget_waiting(owner, number);
             return;
@@ -327,7 +332,7 @@ impl State {
     }
 
     /// Removes a waiting request.
-    fn forget_waiting(&mut self, owner: &Owner, number: u64) -> Option<Waiting> {
+    fn forget_waiting(&mut self, owner: &SlotOwner, number: u64) -> Option<WaitingRequest> {
         let queue = self.owners.get_mut(owner)?;
         let before = queue.waiting.len();
         let found = queue.waiting.remove(&number)?;
@@ -337,7 +342,7 @@ impl State {
     }
 
     /// Updates the position of an account, of which `before` requests have waited.
-    fn changed(&mut self, owner: &Owner, before: usize) {
+    fn changed(&mut self, owner: &SlotOwner, before: usize) {
         let (share, number) = (self.share, self.next);
         let Some(queue) = self.owners.get_mut(owner) else {
             return;
@@ -377,7 +382,7 @@ impl State {
             self.is_watched = false;
             return false;
         }
-        let mut wanted = Wanted::of(self);
+        let mut wanted = WantedSlots::of(self);
         let mut stalling = Vec::new();
         for holder in self.holders.values() {
             match holder.peer.stalls().filter(|time| *time >= GRACE) {
@@ -400,15 +405,15 @@ impl State {
 }
 
 /// The slots for which requests wait.
-struct Wanted {
+struct WantedSlots {
     /// The number of waiting requests under each bound that has no free slot.
     of_bounds: [usize; CLASSES],
     /// The number of slots that were already found for accounts that have reached their share.
-    of_owners: HashMap<Owner, usize>,
+    of_owners: HashMap<SlotOwner, usize>,
 }
 
-impl Wanted {
-    fn of(state: &State) -> Self {
+impl WantedSlots {
+    fn of(state: &SlotTable) -> Self {
         let of_bounds = std::array::from_fn(|class| {
             let mut crowds = state.crowds.iter().take(class + 1);
             let is_ready = crowds.any(|crowd| !crowd.ready.is_empty());
@@ -417,7 +422,7 @@ impl Wanted {
                 false => 0,
             }
         });
-        Wanted {
+        WantedSlots {
             of_bounds,
             of_owners: HashMap::new(),
         }
@@ -425,7 +430,7 @@ impl Wanted {
 
     /// Returns whether a request waits for a slot of this owner. The slot is then no longer counted
     /// as wanted.
-    fn take(&mut self, owner: &Owner, state: &State) -> bool {
+    fn take(&mut self, owner: &SlotOwner, state: &SlotTable) -> bool {
         let mut is_wanted = false;
         for wanted in self.of_bounds.iter_mut().skip(class_of(owner)) {
             is_wanted |= *wanted > 0;

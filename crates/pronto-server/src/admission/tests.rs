@@ -3,7 +3,7 @@
 use super::*;
 
 fn admission() -> Arc<Admission> {
-    let limits = Limits {
+    let limits = ServerLimits {
         connections: 3,
         connections_per_address: 2,
         requests: 3,
@@ -11,7 +11,7 @@ fn admission() -> Arc<Admission> {
         queue: 1,
         wait: Duration::from_millis(50),
         failures_per_minute: 2,
-        ..Limits::default()
+        ..ServerLimits::default()
     };
     Arc::new(Admission::new(&limits))
 }
@@ -36,7 +36,7 @@ async fn a_wait_of_one_direction_does_not_end_that_of_the_other() {
 #[tokio::test]
 async fn one_user_cannot_take_all_slots() {
     let admission = admission();
-    let user = |name: &str| Owner::User(name.into());
+    let user = |name: &str| SlotOwner::User(name.into());
     let first = admission.slot(&user("a"), None).await.expect("free");
     let _second = admission.slot(&user("a"), None).await.expect("free");
     let error = admission
@@ -54,18 +54,18 @@ async fn one_user_cannot_take_all_slots() {
     admission.slot(&user("c"), None).await.expect("free again");
 }
 
-fn network(last: u8) -> Owner {
-    Owner::Network(Network::of([127, 0, 0, last].into()))
+fn network(last: u8) -> SlotOwner {
+    SlotOwner::Network(Network::of([127, 0, 0, last].into()))
 }
 
 fn large_admission() -> Admission {
-    Admission::new(&Limits {
+    Admission::new(&ServerLimits {
         requests: 32,
         requests_per_user: 20,
         queue: 8,
         wait: Duration::from_millis(50),
         memory_bytes: 1000,
-        ..Limits::default()
+        ..ServerLimits::default()
     })
 }
 
@@ -81,12 +81,12 @@ async fn the_last_slots_are_for_users_and_administrators() {
     assert_eq!(held.len(), 24, "a quarter is for users");
     for name in ["a", "b"] {
         for _ in 0..20 {
-            held.extend(admission.slot(&Owner::User(name.into()), None).await);
+            held.extend(admission.slot(&SlotOwner::User(name.into()), None).await);
         }
     }
     assert_eq!(held.len(), 30, "a sixteenth is for administrators");
     for _ in 0..2 {
-        let root = Owner::Administrator("root".into());
+        let root = SlotOwner::Administrator("root".into());
         held.push(admission.slot(&root, None).await.expect("kept free"));
     }
     drop(held);
@@ -95,13 +95,13 @@ async fn the_last_slots_are_for_users_and_administrators() {
 
 #[tokio::test]
 async fn strangers_with_slots_do_not_take_all_connections() {
-    let admission = Admission::new(&Limits {
+    let admission = Admission::new(&ServerLimits {
         connections: 8,
         connections_per_address: 8,
         requests: 128,
         requests_per_user: 64,
         wait: Duration::from_millis(50),
-        ..Limits::default()
+        ..ServerLimits::default()
     });
     let mut held = Vec::new();
     for last in 1..=8 {
@@ -123,14 +123,14 @@ async fn strangers_do_not_fill_the_queue() {
             held.push(admission.slot(&network(last), None).await.expect("free"));
         }
     }
-    let waiting = |owner: Owner| {
+    let waiting = |owner: SlotOwner| {
         let admission = Arc::clone(&admission);
         tokio::spawn(async move { admission.slot(&owner, None).await })
     };
     let all: Vec<_> = (3..20).map(|last| waiting(network(last))).collect();
     tokio::task::yield_now().await;
     for _ in 0..6 {
-        let user = Owner::User("a".into());
+        let user = SlotOwner::User("a".into());
         held.push(admission.slot(&user, None).await.expect("kept for users"));
     }
     let mut refused = 0;
@@ -144,8 +144,8 @@ async fn strangers_do_not_fill_the_queue() {
 /// Queues a request of each owner, in this order, and returns the requests with their results.
 async fn waiting(
     admission: &Arc<Admission>,
-    owners: impl IntoIterator<Item = Owner>,
-) -> Vec<tokio::task::JoinHandle<Result<Slot>>> {
+    owners: impl IntoIterator<Item = SlotOwner>,
+) -> Vec<tokio::task::JoinHandle<Result<RequestSlot>>> {
     let mut all = Vec::new();
     for owner in owners {
         let admission = Arc::clone(admission);
@@ -158,12 +158,12 @@ async fn waiting(
 }
 
 fn patient_admission(requests: usize, requests_per_user: usize, queue: usize) -> Arc<Admission> {
-    Arc::new(Admission::new(&Limits {
+    Arc::new(Admission::new(&ServerLimits {
         requests,
         requests_per_user,
         queue,
         wait: Duration::from_secs(3600),
-        ..Limits::default()
+        ..ServerLimits::default()
     }))
 }
 
@@ -192,7 +192,7 @@ async fn requests_that_wait_do_not_look() {
 #[tokio::test]
 async fn a_request_waits_behind_one_of_each_other_account() {
     let admission = patient_admission(4, 1, 4096);
-    let one_of = |number: u8| Owner::User(format!("user{number}").into());
+    let one_of = |number: u8| SlotOwner::User(format!("user{number}").into());
     let mut held = Vec::new();
     for number in 1..=3 {
         held.push(admission.slot(&network(number), None).await.expect("free"));
@@ -239,14 +239,14 @@ async fn the_longest_queue_gives_its_places_to_others() {
     let admission = patient_admission(2, 1, 16);
     let _one = admission.slot(&network(1), None).await.expect("free");
     let _two = admission
-        .slot(&Owner::User("a".into()), None)
+        .slot(&SlotOwner::User("a".into()), None)
         .await
         .expect("free");
     let many = |number: u8| std::iter::repeat_n(network(number), 8);
     // A quarter of the 16 queue entries is reserved for users, and an account has at most 8.
     let hostile = waiting(&admission, many(2).chain(many(3))).await;
     let honest = waiting(&admission, [network(4), network(5)]).await;
-    let count = |all: &[tokio::task::JoinHandle<Result<Slot>>]| {
+    let count = |all: &[tokio::task::JoinHandle<Result<RequestSlot>>]| {
         all.iter().filter(|one| one.is_finished()).count()
     };
     for _ in 0..4 {
@@ -272,10 +272,10 @@ async fn a_request_that_gives_up_leaves_nothing_behind() {
 
 #[tokio::test]
 async fn a_peer_that_stalls_loses_its_slot() {
-    let admission = Arc::new(Admission::new(&Limits {
+    let admission = Arc::new(Admission::new(&ServerLimits {
         requests: 1,
         wait: Duration::from_secs(60),
-        ..Limits::default()
+        ..ServerLimits::default()
     }));
     let slot = admission.slot(&network(1), None).await.expect("free");
     let wait = slot.peer().wait(GRACE);
@@ -290,10 +290,10 @@ async fn a_peer_that_stalls_loses_its_slot() {
 
 #[tokio::test]
 async fn a_peer_that_works_keeps_its_slot() {
-    let admission = Admission::new(&Limits {
+    let admission = Admission::new(&ServerLimits {
         requests: 1,
         wait: 2 * LOOK,
-        ..Limits::default()
+        ..ServerLimits::default()
     });
     let slot = admission.slot(&network(1), None).await.expect("free");
     drop(slot.peer().wait(GRACE));
@@ -312,7 +312,7 @@ async fn a_peer_that_works_keeps_its_slot() {
 #[test]
 fn memory_has_shares() {
     let admission = large_admission();
-    let hold = |owner: Owner, bytes: u64| {
+    let hold = |owner: SlotOwner, bytes: u64| {
         let budget = admission.budget(&owner);
         budget.charge(bytes).map(|()| budget)
     };
@@ -320,8 +320,8 @@ fn memory_has_shares() {
     hold(network(1), 1).expect_err("more than its share");
     let _two = hold(network(2), 250).expect("room");
     hold(network(3), 1).expect_err("a quarter is for users");
-    let _user = hold(Owner::User("a".into()), 250).expect("room");
-    hold(Owner::User("b".into()), 1).expect_err("no room");
+    let _user = hold(SlotOwner::User("a".into()), 250).expect("room");
+    hold(SlotOwner::User("b".into()), 1).expect_err("no room");
 }
 
 #[test]

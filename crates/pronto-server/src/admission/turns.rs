@@ -33,15 +33,15 @@ const PART: u32 = 4;
 /// The turns of an account. `Send + Sync`.
 #[derive(Debug)]
 pub(super) struct Turns {
-    state: Mutex<State>,
+    state: Mutex<ThreadTurns>,
     /// The number of turns, or `None` if the kernel does not report which threads run.
     most: Option<usize>,
 }
 
 #[derive(Debug)]
-struct State {
+struct ThreadTurns {
     next: u64,
-    holders: HashMap<u64, Holder>,
+    holders: HashMap<u64, TurnHolder>,
     waiting: VecDeque<(u64, Thread)>,
     /// The time at which the last turn was given.
     given: Instant,
@@ -51,7 +51,7 @@ struct State {
 
 /// A request that has a turn.
 #[derive(Debug)]
-struct Holder {
+struct TurnHolder {
     /// The id of the thread of the request.
     thread: u32,
     since: Instant,
@@ -62,7 +62,7 @@ struct Holder {
     is_blocked: bool,
 }
 
-impl State {
+impl ThreadTurns {
     fn computing(&self) -> usize {
         let computing = self.holders.values().filter(|holder| !holder.is_blocked);
         computing.count()
@@ -97,7 +97,7 @@ impl Turns {
     pub(super) fn new(most: usize) -> Self {
         let now = Instant::now();
         Turns {
-            state: Mutex::new(State {
+            state: Mutex::new(ThreadTurns {
                 next: 0,
                 holders: HashMap::new(),
                 waiting: VecDeque::new(),
@@ -139,7 +139,7 @@ impl Turns {
         state.waiting.pop_front();
         let now = Instant::now();
         state.given = now;
-        let holder = Holder {
+        let holder = TurnHolder {
             thread,
             since: now,
             active: None,
@@ -166,7 +166,7 @@ impl Turns {
 
     /// Locks the state. A panic of another thread does not make it inconsistent, because each
     /// change is a single step.
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ThreadTurns> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

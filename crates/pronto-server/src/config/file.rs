@@ -7,9 +7,9 @@ use std::time::Duration;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::problem::{Problem, glob, problem, within};
-use super::{CertificateUser, Config, DaemonPush, MetricsReaders, TlsFiles, everyone_reads};
-use crate::access::{ANONYMOUS, Access, EVERY_USER, Grant, RefRule, Role};
+use super::problem::{ConfigProblem, glob, problem, within};
+use super::{CertificateUser, DaemonPush, MetricsReaders, ServerConfig, TlsFiles, everyone_reads};
+use crate::access::{ANONYMOUS, AccessRole, AccessRules, EVERY_USER, Grant, RefRule};
 use crate::names::is_user_name;
 
 /// The default name of the file of users.
@@ -27,28 +27,28 @@ const LEAST_MEMORY_BYTES: u64 = 128 << 20;
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct File {
+struct ConfigFile {
     root: Option<PathBuf>,
     users: Option<PathBuf>,
     create_on_push: bool,
     require_export_ok: bool,
-    http: Http,
-    daemon: Daemon,
-    ssh: Ssh,
-    netsync: Netsync,
+    http: HttpConfigTable,
+    daemon: DaemonTable,
+    ssh: SshConfigTable,
+    netsync: NetsyncTable,
     grant: Vec<GrantEntry>,
     rule: Vec<RuleEntry>,
     quota: Vec<super::quota::Entry>,
     certificate: Vec<CertificateEntry>,
-    cache: Cache,
+    cache: CacheTable,
     clone: Clones,
-    store: super::store::Written,
-    limits: Limits,
+    store: super::store::StoreSection,
+    limits: LimitsSection,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Http {
+struct HttpConfigTable {
     listen: Option<Vec<Spanned<String>>>,
     public_url: String,
     hosts: Vec<String>,
@@ -60,34 +60,34 @@ struct Http {
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Daemon {
+struct DaemonTable {
     listen: Vec<Spanned<String>>,
     push: DaemonPush,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Ssh {
+struct SshConfigTable {
     listen: Vec<Spanned<String>>,
     host_key: Option<PathBuf>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Netsync {
+struct NetsyncTable {
     listen: Vec<Spanned<String>>,
     key: Option<PathBuf>,
     memory_bytes: Option<Spanned<u64>>,
 }
 
-impl Netsync {
-    fn resolved(self, directory: &Path) -> Result<super::Netsync, Problem> {
-        let default = super::Netsync::default();
+impl NetsyncTable {
+    fn resolved(self, directory: &Path) -> Result<super::NetsyncConfig, ConfigProblem> {
+        let default = super::NetsyncConfig::default();
         if let Some(bytes) = &self.memory_bytes {
             let message = "must be at least 128 MiB: 134217728";
             within(bytes, LEAST_MEMORY_BYTES, u64::MAX >> 1, message)?;
         }
-        Ok(super::Netsync {
+        Ok(super::NetsyncConfig {
             listen: addresses(&self.listen)?,
             key: Some(directory.join(self.key.unwrap_or_else(|| NETSYNC_KEY.into()))),
             memory_bytes: self
@@ -102,7 +102,7 @@ impl Netsync {
 struct GrantEntry {
     repository: Spanned<String>,
     users: Vec<Spanned<String>>,
-    role: Role,
+    role: AccessRole,
 }
 
 #[derive(Deserialize)]
@@ -134,17 +134,17 @@ fn yes() -> bool {
 /// The table `[cache]` as written in the file.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Cache {
+struct CacheTable {
     directory: Option<PathBuf>,
     bytes: Option<u64>,
     listing_bytes: Option<usize>,
 }
 
-impl Cache {
-    fn resolved(self, directory: &Path) -> super::Cache {
-        let default = super::Cache::default();
+impl CacheTable {
+    fn resolved(self, directory: &Path) -> super::CacheConfig {
+        let default = super::CacheConfig::default();
         let own = self.directory.map(|path| directory.join(path));
-        super::Cache {
+        super::CacheConfig {
             directory: own.unwrap_or(default.directory),
             bytes: self.bytes.unwrap_or(default.bytes),
             listing_bytes: self.listing_bytes.unwrap_or(default.listing_bytes),
@@ -175,7 +175,7 @@ impl Clones {
 /// The table `[limits]` as written in the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Limits {
+pub(super) struct LimitsSection {
     connections: Spanned<usize>,
     connections_per_address: Spanned<usize>,
     requests: Spanned<usize>,
@@ -201,9 +201,9 @@ fn unplaced<T>(value: T) -> Spanned<T> {
     Spanned::new(0..0, value)
 }
 
-impl Default for Limits {
+impl Default for LimitsSection {
     fn default() -> Self {
-        Limits {
+        LimitsSection {
             connections: unplaced(16_384),
             connections_per_address: unplaced(4096),
             requests: unplaced(128),
@@ -226,12 +226,12 @@ impl Default for Limits {
     }
 }
 
-impl Limits {
-    pub(super) fn resolved(&self) -> super::Limits {
+impl LimitsSection {
+    pub(super) fn resolved(&self) -> super::ServerLimits {
         let seconds = |value: &Spanned<u64>| Duration::from_secs(*value.get_ref());
         let requests = *self.requests.get_ref();
         let share = requests.saturating_mul(*self.user_share.get_ref()) / 100;
-        super::Limits {
+        super::ServerLimits {
             connections: *self.connections.get_ref(),
             connections_per_address: *self.connections_per_address.get_ref(),
             requests,
@@ -253,7 +253,7 @@ impl Limits {
         }
     }
 
-    fn check(&self) -> Result<(), Problem> {
+    fn check(&self) -> Result<(), ConfigProblem> {
         for count in [
             &self.connections,
             &self.connections_per_address,
@@ -283,8 +283,8 @@ impl Limits {
 }
 
 /// Parses and checks the text of a file. Relative paths are resolved against `directory`.
-pub(super) fn parse(text: &str, directory: &Path) -> Result<Config, Problem> {
-    let file: File = toml::from_str(text).map_err(|error| Problem {
+pub(super) fn parse(text: &str, directory: &Path) -> Result<ServerConfig, ConfigProblem> {
+    let file: ConfigFile = toml::from_str(text).map_err(|error| ConfigProblem {
         offset: error.span().map_or(0, |span| span.start),
         message: error.message().replace('\n', " "),
     })?;
@@ -310,7 +310,7 @@ pub(super) fn parse(text: &str, directory: &Path) -> Result<Config, Problem> {
     let quotas = file.quota.iter().map(super::quota::Entry::resolved);
     let quotas = quotas.collect::<Result<_, _>>()?;
     let certificates = file.certificate.into_iter().map(certificate);
-    Ok(Config {
+    Ok(ServerConfig {
         root,
         users,
         create_on_push: file.create_on_push,
@@ -322,12 +322,12 @@ pub(super) fn parse(text: &str, directory: &Path) -> Result<Config, Problem> {
         metrics: file.http.metrics,
         daemon: addresses(&file.daemon.listen)?,
         daemon_push: file.daemon.push,
-        ssh: super::Ssh {
+        ssh: super::SshConfig {
             listen: addresses(&file.ssh.listen)?,
             host_key: Some(directory.join(file.ssh.host_key.unwrap_or_else(|| HOST_KEY.into()))),
         },
         netsync: file.netsync.resolved(directory)?,
-        access: Access { grants, rules },
+        access: AccessRules { grants, rules },
         quotas,
         certificates: certificates.collect::<Result<_, _>>()?,
         cache: file.cache.resolved(directory),
@@ -337,8 +337,8 @@ pub(super) fn parse(text: &str, directory: &Path) -> Result<Config, Problem> {
     })
 }
 
-impl Http {
-    fn tls(&self, directory: &Path) -> Result<Option<TlsFiles>, Problem> {
+impl HttpConfigTable {
+    fn tls(&self, directory: &Path) -> Result<Option<TlsFiles>, ConfigProblem> {
         let alone = |path: &Spanned<PathBuf>| {
             let message = "tls_certificate and tls_key must both be set for TLS";
             Err(problem(path, message.to_owned()))
@@ -357,7 +357,7 @@ impl Http {
     }
 }
 
-fn addresses(listen: &[Spanned<String>]) -> Result<Vec<SocketAddr>, Problem> {
+fn addresses(listen: &[Spanned<String>]) -> Result<Vec<SocketAddr>, ConfigProblem> {
     let parsed = listen.iter().map(|text| {
         text.get_ref().parse().map_err(|_| {
             let message = format!(
@@ -370,7 +370,7 @@ fn addresses(listen: &[Spanned<String>]) -> Result<Vec<SocketAddr>, Problem> {
     parsed.collect()
 }
 
-fn rule(entry: &RuleEntry) -> Result<RefRule, Problem> {
+fn rule(entry: &RuleEntry) -> Result<RefRule, ConfigProblem> {
     Ok(RefRule {
         repository: glob(&entry.repository)?,
         refs: glob(&entry.refs)?,
@@ -381,7 +381,7 @@ fn rule(entry: &RuleEntry) -> Result<RefRule, Problem> {
     })
 }
 
-fn certificate(entry: CertificateEntry) -> Result<CertificateUser, Problem> {
+fn certificate(entry: CertificateEntry) -> Result<CertificateUser, ConfigProblem> {
     let user = user_in(&entry.user)?;
     let fingerprint = match entry.fingerprint {
         Some(text) => {
@@ -405,7 +405,7 @@ fn certificate(entry: CertificateEntry) -> Result<CertificateUser, Problem> {
     })
 }
 
-fn users_in(users: &[Spanned<String>]) -> Result<Vec<String>, Problem> {
+fn users_in(users: &[Spanned<String>]) -> Result<Vec<String>, ConfigProblem> {
     let is_special = |name: &str| name == ANONYMOUS || name == EVERY_USER;
     let checked = users.iter().map(|name| match is_special(name.get_ref()) {
         true => Ok(name.get_ref().clone()),
@@ -414,7 +414,7 @@ fn users_in(users: &[Spanned<String>]) -> Result<Vec<String>, Problem> {
     checked.collect()
 }
 
-fn user_in(name: &Spanned<String>) -> Result<String, Problem> {
+fn user_in(name: &Spanned<String>) -> Result<String, ConfigProblem> {
     match is_user_name(name.get_ref()) {
         true => Ok(name.get_ref().clone()),
         false => {

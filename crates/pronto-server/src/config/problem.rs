@@ -3,7 +3,7 @@
 use toml::Spanned;
 
 /// An error with its position in the file.
-pub(super) struct Problem {
+pub(super) struct ConfigProblem {
     pub(super) offset: usize,
     pub(super) message: String,
 }
@@ -14,7 +14,7 @@ pub(super) fn within<T: PartialOrd + Copy>(
     least: T,
     most: T,
     message: &str,
-) -> Result<(), Problem> {
+) -> Result<(), ConfigProblem> {
     match *value.get_ref() >= least && *value.get_ref() <= most {
         true => Ok(()),
         false => Err(problem(value, message.to_owned())),
@@ -22,15 +22,15 @@ pub(super) fn within<T: PartialOrd + Copy>(
 }
 
 /// Returns an error at the position of a value.
-pub(super) fn problem<T>(at: &Spanned<T>, message: String) -> Problem {
-    Problem {
+pub(super) fn problem<T>(at: &Spanned<T>, message: String) -> ConfigProblem {
+    ConfigProblem {
         offset: at.span().start,
         message,
     }
 }
 
 /// Returns a glob whose brackets are closed, so that it can match.
-pub(super) fn glob(glob: &Spanned<String>) -> Result<String, Problem> {
+pub(super) fn glob(glob: &Spanned<String>) -> Result<String, ConfigProblem> {
     let text = glob.get_ref();
     let mut rest = text.as_str();
     while let Some((_, after)) = rest.split_once('[') {

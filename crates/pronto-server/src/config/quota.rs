@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::problem::{Problem, glob, problem, within};
+use super::problem::{ConfigProblem, glob, problem, within};
 use crate::quota::Quota;
 
 /// A quota as written in the file.
@@ -19,7 +19,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    pub(super) fn resolved(&self) -> Result<Quota, Problem> {
+    pub(super) fn resolved(&self) -> Result<Quota, ConfigProblem> {
         let limits = [&self.bytes, &self.refs, &self.repositories];
         for limit in limits.into_iter().flatten() {
             within(limit, 1, u64::MAX >> 1, "must be at least 1")?;
@@ -47,12 +47,12 @@ impl Entry {
 mod tests {
     use std::path::Path;
 
-    use crate::config::Config;
+    use crate::config::ServerConfig;
     use crate::quota::Quota;
 
-    fn parse(text: &str) -> crate::Result<Config> {
+    fn parse(text: &str) -> crate::Result<ServerConfig> {
         let text = format!("[[quota]]\n{text}");
-        Config::parse(&text, Path::new("x.toml"), Path::new("/srv"))
+        ServerConfig::parse(&text, Path::new("x.toml"), Path::new("/srv"))
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::problem::{Problem, within};
+use super::problem::{ConfigProblem, within};
 
 /// The default name of the cache directory.
 const CACHE: &str = "pronto-store-cache";
@@ -41,9 +41,9 @@ impl StoreRole {
 
 /// A secret text, which `Debug` and messages do not show.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret(pub String);
+pub struct SecretText(pub String);
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for SecretText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("[secret]")
     }
@@ -58,7 +58,7 @@ pub struct StoreConfig {
     pub url: String,
     /// The address of the database with the generations, `postgres://USER@HOST/DATABASE`, which may
     /// contain a password (`generations`). With `None`, the generations are in the store.
-    pub generations: Option<Secret>,
+    pub generations: Option<SecretText>,
     /// The directory of views and downloaded files, which one process uses exclusively (`cache`).
     pub cache: PathBuf,
     /// The size limit in bytes of the cached files, except for files in use by requests
@@ -94,7 +94,7 @@ impl StoreConfig {
 /// The table `[store]` as written in the file.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Written {
+pub(super) struct StoreSection {
     url: String,
     generations: String,
     cache: Option<PathBuf>,
@@ -105,11 +105,11 @@ pub(super) struct Written {
     prune_after_days: Option<u16>,
 }
 
-impl Written {
-    pub(super) fn resolved(self, directory: &Path) -> Result<Option<StoreConfig>, Problem> {
+impl StoreSection {
+    pub(super) fn resolved(self, directory: &Path) -> Result<Option<StoreConfig>, ConfigProblem> {
         let cache = self.cache.unwrap_or_else(|| CACHE.into());
         let mut store = StoreConfig::new(self.url, directory.join(cache));
-        store.generations = (!self.generations.is_empty()).then_some(Secret(self.generations));
+        store.generations = (!self.generations.is_empty()).then_some(SecretText(self.generations));
         store.cache_bytes = self.cache_bytes.unwrap_or(store.cache_bytes);
         store.role = self.role;
         if let Some(seconds) = self.patience_seconds {

@@ -3,14 +3,14 @@
 use bstr::ByteSlice as _;
 
 use crate::names::RepositoryName;
-use crate::route::Service;
+use crate::route::RequestedService;
 use crate::{Error, ErrorKind, Result};
 
 /// The request of a client of `git://`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DaemonRequest {
     /// The requested service.
-    pub service: Service,
+    pub service: RequestedService,
     /// The requested repository.
     pub name: RepositoryName,
     /// The host that the client connected to, according to the client.
@@ -34,7 +34,7 @@ pub fn parse(line: &[u8]) -> Result<DaemonRequest> {
     let (service, path) = command
         .split_once_str(" ")
         .ok_or_else(|| malformed("the request names no repository"))?;
-    let service = service.to_str().ok().and_then(Service::named);
+    let service = service.to_str().ok().and_then(RequestedService::named);
     let service = service.ok_or_else(|| malformed("the request names an unknown service"))?;
     let path = path.to_str().ok().and_then(|path| path.strip_prefix('/'));
     let path = path.ok_or_else(|| malformed("the path of the repository is not absolute"))?;

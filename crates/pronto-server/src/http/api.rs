@@ -10,11 +10,11 @@ use hyper::{Method, Request};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Call;
-use super::reply::Reply;
+use super::HttpExchange;
+use super::reply::HttpResponse;
 use crate::keys::UserKey;
 use crate::names::RepositoryName;
-use crate::permission::{Action as Act, Question};
+use crate::permission::{Question, RepositoryAction as Act};
 use crate::state::Setup;
 use crate::users::{TokenMode, Users};
 use crate::{Error, ErrorKind, Result};
@@ -24,7 +24,7 @@ pub(crate) const LARGEST_BYTES: usize = 64 * 1024;
 
 /// A parsed call.
 #[derive(Debug)]
-enum Action {
+enum ApiAction {
     ListUsers,
     AddUser(String),
     RemoveUser(String),
@@ -39,19 +39,19 @@ enum Action {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Named {
+struct NameBody {
     name: String,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Key {
+struct KeyBody {
     key: String,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Replacing {
+struct ReplaceQuery {
     replace: bool,
 }
 
@@ -61,13 +61,13 @@ struct Outcome {
     value: Value,
 }
 
-impl Call {
+impl HttpExchange {
     /// Answers a call at `path`, the path components after `/api/v1/`.
     pub(super) async fn api(
         &mut self,
         path: &[String],
         request: Request<Incoming>,
-    ) -> Result<Reply> {
+    ) -> Result<HttpResponse> {
         let Some(user) = self.user.clone() else {
             let message = "a token is needed: use it as a bearer token or as the password";
             return Err(Error::new(ErrorKind::Unauthenticated, message));
@@ -95,7 +95,7 @@ impl Call {
             204 => String::new(),
             _ => format!("{}\n", outcome.value),
         };
-        Ok(Reply::text(outcome.status, text).with_type("application/json"))
+        Ok(HttpResponse::text(outcome.status, text).with_type("application/json"))
     }
 }
 
@@ -122,41 +122,41 @@ async fn body_of(request: Request<Incoming>, patience: Duration) -> Result<Vec<u
 }
 
 /// Parses a call. Returns `None` if no call has this method and path.
-fn action(method: &Method, path: &[String], body: &[u8]) -> Result<Option<Action>> {
+fn action(method: &Method, path: &[String], body: &[u8]) -> Result<Option<ApiAction>> {
     let path: Vec<&str> = path.iter().map(String::as_str).collect();
     Ok(match (method.as_str(), path.as_slice()) {
-        ("GET", ["users"]) => Some(Action::ListUsers),
-        ("POST", ["users"]) => Some(Action::AddUser(parse::<Named>(body)?.name)),
-        ("DELETE", ["users", name]) => Some(Action::RemoveUser((*name).to_owned())),
+        ("GET", ["users"]) => Some(ApiAction::ListUsers),
+        ("POST", ["users"]) => Some(ApiAction::AddUser(parse::<NameBody>(body)?.name)),
+        ("DELETE", ["users", name]) => Some(ApiAction::RemoveUser((*name).to_owned())),
         ("POST", ["users", name, "tokens"]) => {
             let replacing = match body.is_empty() {
-                true => Replacing::default(),
+                true => ReplaceQuery::default(),
                 false => parse(body)?,
             };
             let mode = match replacing.replace {
                 true => TokenMode::Replace,
                 false => TokenMode::Add,
             };
-            Some(Action::AddToken((*name).to_owned(), mode))
+            Some(ApiAction::AddToken((*name).to_owned(), mode))
         }
-        ("GET", ["users", name, "keys"]) => Some(Action::ListKeys((*name).to_owned())),
+        ("GET", ["users", name, "keys"]) => Some(ApiAction::ListKeys((*name).to_owned())),
         ("POST", ["users", name, "keys"]) => {
-            let key = UserKey::parse(&parse::<Key>(body)?.key)?;
-            Some(Action::AddKey((*name).to_owned(), key))
+            let key = UserKey::parse(&parse::<KeyBody>(body)?.key)?;
+            Some(ApiAction::AddKey((*name).to_owned(), key))
         }
         // A fingerprint may contain slashes.
         ("DELETE", ["users", name, "keys", fingerprint @ ..]) if !fingerprint.is_empty() => {
             let fingerprint = fingerprint.join("/");
-            Some(Action::RemoveKey((*name).to_owned(), fingerprint))
+            Some(ApiAction::RemoveKey((*name).to_owned(), fingerprint))
         }
-        ("GET", ["repositories"]) => Some(Action::ListRepositories),
+        ("GET", ["repositories"]) => Some(ApiAction::ListRepositories),
         ("POST", ["repositories"]) => {
-            let name = parse::<Named>(body)?.name;
-            Some(Action::CreateRepository(RepositoryName::parse(&name)?))
+            let name = parse::<NameBody>(body)?.name;
+            Some(ApiAction::CreateRepository(RepositoryName::parse(&name)?))
         }
         ("DELETE", ["repositories", name @ ..]) if !name.is_empty() => {
             let name = RepositoryName::parse(&name.join("/"))?;
-            Some(Action::RemoveRepository(name))
+            Some(ApiAction::RemoveRepository(name))
         }
         _ => None,
     })
@@ -183,9 +183,9 @@ fn created(value: Value) -> Outcome {
     Outcome { status: 201, value }
 }
 
-fn act(setup: &Setup, user: &str, action: Action) -> Result<Outcome> {
+fn act(setup: &Setup, user: &str, action: ApiAction) -> Result<Outcome> {
     match action {
-        Action::ListUsers => {
+        ApiAction::ListUsers => {
             check_admin(setup, user)?;
             let users = users(setup)?;
             let listed = users.users.iter().map(|user| {
@@ -198,51 +198,51 @@ fn act(setup: &Setup, user: &str, action: Action) -> Result<Outcome> {
             });
             Ok(found(json!({"users": listed.collect::<Vec<_>>()})))
         }
-        Action::AddUser(name) => {
+        ApiAction::AddUser(name) => {
             check_admin(setup, user)?;
             setup.users.change(|users| users.add(&name))?;
             Ok(created(json!({"name": name})))
         }
-        Action::RemoveUser(name) => {
+        ApiAction::RemoveUser(name) => {
             check_admin(setup, user)?;
             setup.users.change(|users| users.remove(&name))?;
             Ok(DONE)
         }
-        Action::AddToken(name, mode) => {
+        ApiAction::AddToken(name, mode) => {
             check_self_or_admin(setup, user, &name)?;
             let token = setup.users.change(|users| users.add_token(&name, mode))?;
             Ok(created(json!({"name": name, "token": token})))
         }
-        Action::ListKeys(name) => {
+        ApiAction::ListKeys(name) => {
             check_self_or_admin(setup, user, &name)?;
             list_keys(setup, &name)
         }
-        Action::AddKey(name, key) => {
+        ApiAction::AddKey(name, key) => {
             check_self_or_admin(setup, user, &name)?;
             setup.users.change(|users| users.add_key(&name, &key))?;
             Ok(created(
                 json!({"name": name, "fingerprint": key.fingerprint()}),
             ))
         }
-        Action::RemoveKey(name, fingerprint) => {
+        ApiAction::RemoveKey(name, fingerprint) => {
             check_self_or_admin(setup, user, &name)?;
             setup
                 .users
                 .change(|users| users.remove_key(&name, &fingerprint))?;
             Ok(DONE)
         }
-        Action::ListRepositories => {
+        ApiAction::ListRepositories => {
             let mut names = setup.repositories.list()?;
             let access = &setup.config.access;
             names.retain(|name| access.role(Some(user), name).is_some());
             Ok(found(json!({"repositories": names})))
         }
-        Action::CreateRepository(name) => {
+        ApiAction::CreateRepository(name) => {
             setup.may(&managing(user, &name))?;
             setup.create(&name)?;
             Ok(created(json!({"name": name.as_str()})))
         }
-        Action::RemoveRepository(name) => {
+        ApiAction::RemoveRepository(name) => {
             setup.may(&managing(user, &name))?;
             setup.repositories.remove(&name)?;
             Ok(DONE)
@@ -315,11 +315,13 @@ mod tests {
             action(&method, &path, body.as_bytes())
         };
         let found = call("POST", "users/a/tokens", "{\"replace\":true}").expect("known");
-        assert!(matches!(found, Some(Action::AddToken(name, TokenMode::Replace)) if name == "a"));
+        assert!(
+            matches!(found, Some(ApiAction::AddToken(name, TokenMode::Replace)) if name == "a")
+        );
         let found = call("DELETE", "repositories/a/b.git", "").expect("known");
-        assert!(matches!(found, Some(Action::RemoveRepository(name)) if name.as_str() == "a/b"));
+        assert!(matches!(found, Some(ApiAction::RemoveRepository(name)) if name.as_str() == "a/b"));
         let found = call("DELETE", "users/a/keys/SHA256:x/y+z", "").expect("known");
-        assert!(matches!(found, Some(Action::RemoveKey(_, print)) if print == "SHA256:x/y+z"));
+        assert!(matches!(found, Some(ApiAction::RemoveKey(_, print)) if print == "SHA256:x/y+z"));
         assert!(call("PUT", "users", "").expect("no error").is_none());
         assert!(call("GET", "nothing", "").expect("no error").is_none());
         for (path, body) in [

@@ -8,13 +8,13 @@ use hyper::Request;
 use hyper::body::Incoming;
 use hyper::header::{HeaderMap, IF_RANGE, RANGE};
 
-use super::Call;
-use super::git::Job;
-use super::reply::Reply;
+use super::HttpExchange;
+use super::git::GitJob;
+use super::reply::HttpResponse;
 use crate::bridge::{PieceWriter, Pipe, pipe};
 use crate::bundles::OpenedBundle;
 use crate::names::RepositoryName;
-use crate::route::Service;
+use crate::route::RequestedService;
 use crate::service;
 use crate::work::UnderWay;
 use crate::{Error, ErrorKind, Result};
@@ -27,22 +27,22 @@ const READ_BYTES: usize = 64 << 10;
 
 /// The requested part of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
+enum ByteRange {
     Whole,
     Range(Range<u64>),
     /// The requested range is outside of the file.
     Outside,
 }
 
-impl Call {
+impl HttpExchange {
     /// Answers `GET /NAME/bundle/FILE`.
     pub(super) async fn bundle(
         &mut self,
         name: RepositoryName,
         file: String,
         request: Request<Incoming>,
-    ) -> Result<Reply> {
-        let prepared = self.prepare(name, Service::UploadPack, request.headers());
+    ) -> Result<HttpResponse> {
+        let prepared = self.prepare(name, RequestedService::UploadPack, request.headers());
         let prepared = prepared.await;
         self.record.service(SERVICE);
         let job = prepared?;
@@ -55,16 +55,16 @@ impl Call {
         let len = bundle.header.len() as u64 + bundle.pack.len();
         let part = part(request.headers(), &tag, len);
         let range = match &part {
-            Part::Whole => 0..len,
-            Part::Range(range) => range.clone(),
-            Part::Outside => {
-                let reply = Reply::text(416, "the bundle has no such bytes\n");
+            ByteRange::Whole => 0..len,
+            ByteRange::Range(range) => range.clone(),
+            ByteRange::Outside => {
+                let reply = HttpResponse::text(416, "the bundle has no such bytes\n");
                 return Ok(reply.with_header("content-range", &format!("bytes */{len}")));
             }
         };
         let reply = match *request.method() == Method::HEAD {
-            true => Reply::empty(),
-            false => Reply::pieces(job.start(bundle, range.clone()), String::new()),
+            true => HttpResponse::empty(),
+            false => HttpResponse::pieces(job.start(bundle, range.clone()), String::new()),
         };
         let readers = match self.user {
             Some(_) => "private",
@@ -79,7 +79,7 @@ impl Call {
             .with_header("vary", "authorization")
             .with_header("cache-control", &caching);
         Ok(match part {
-            Part::Range(range) => {
+            ByteRange::Range(range) => {
                 let shown = format!("bytes {}-{}/{len}", range.start, range.end - 1);
                 reply.with_status(206).with_header("content-range", &shown)
             }
@@ -88,7 +88,7 @@ impl Call {
     }
 }
 
-impl Job {
+impl GitJob {
     fn open_bundle(&self, file: &str) -> Result<OpenedBundle> {
         let _under_way = UnderWay::new(&self.state);
         let repository = self.work.open()?;
@@ -104,7 +104,7 @@ impl Job {
     }
 
     /// Writes a range of the bundle on a blocking thread.
-    fn start(self, bundle: OpenedBundle, range: Range<u64>) -> crate::bridge::Pieces {
+    fn start(self, bundle: OpenedBundle, range: Range<u64>) -> crate::bridge::ResponsePieces {
         let Pipe {
             mut writer, pieces, ..
         } = pipe(self.patience.clone());
@@ -152,25 +152,25 @@ fn crashed() -> Error {
 
 /// Returns the requested part of a file of `len` bytes. Several ranges, other units and malformed
 /// ranges request the whole file, as does a range of a file with another tag.
-fn part(headers: &HeaderMap, tag: &str, len: u64) -> Part {
+fn part(headers: &HeaderMap, tag: &str, len: u64) -> ByteRange {
     let is_same = |value: &hyper::header::HeaderValue| value.as_bytes() == tag.as_bytes();
     if !headers.get(IF_RANGE).is_none_or(is_same) || headers.get_all(RANGE).iter().count() > 1 {
-        return Part::Whole;
+        return ByteRange::Whole;
     }
     let text = headers.get(RANGE).and_then(|value| value.to_str().ok());
     let range = text.and_then(|text| text.strip_prefix("bytes="));
     let Some((first, last)) = range.and_then(|range| range.split_once('-')) else {
-        return Part::Whole;
+        return ByteRange::Whole;
     };
     let range = match (offset(first), offset(last)) {
         (Some(first), Some(last)) if first <= last => first..last.saturating_add(1).min(len),
         (Some(first), None) if last.is_empty() => first..len,
         (None, Some(count)) if first.is_empty() => len.saturating_sub(count)..len,
-        _ => return Part::Whole,
+        _ => return ByteRange::Whole,
     };
     match range.is_empty() {
-        true => Part::Outside,
-        false => Part::Range(range),
+        true => ByteRange::Outside,
+        false => ByteRange::Range(range),
     }
 }
 
@@ -192,13 +192,13 @@ mod tests {
             headers.insert(RANGE, range.parse().expect("a value"));
             part(&headers, "\"a\"", 100)
         };
-        assert_eq!(of("bytes=0-0"), Part::Range(0..1));
-        assert_eq!(of("bytes=10-"), Part::Range(10..100));
-        assert_eq!(of("bytes=10-1000"), Part::Range(10..100));
-        assert_eq!(of("bytes=-10"), Part::Range(90..100));
-        assert_eq!(of("bytes=-1000"), Part::Range(0..100));
+        assert_eq!(of("bytes=0-0"), ByteRange::Range(0..1));
+        assert_eq!(of("bytes=10-"), ByteRange::Range(10..100));
+        assert_eq!(of("bytes=10-1000"), ByteRange::Range(10..100));
+        assert_eq!(of("bytes=-10"), ByteRange::Range(90..100));
+        assert_eq!(of("bytes=-1000"), ByteRange::Range(0..100));
         for outside in ["bytes=100-", "bytes=-0", "bytes=99999999999999999999999-"] {
-            assert_eq!(of(outside), Part::Outside, "{outside}");
+            assert_eq!(of(outside), ByteRange::Outside, "{outside}");
         }
         for whole in [
             "bytes=0-1,5-6",
@@ -208,7 +208,7 @@ mod tests {
             "lines=1-2",
             "bytes=a-b",
         ] {
-            assert_eq!(of(whole), Part::Whole, "{whole}");
+            assert_eq!(of(whole), ByteRange::Whole, "{whole}");
         }
     }
 
@@ -217,7 +217,7 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert(RANGE, "bytes=1-2".parse().expect("a value"));
         headers.insert(IF_RANGE, "\"a\"".parse().expect("a value"));
-        assert_eq!(part(&headers, "\"a\"", 100), Part::Range(1..3));
-        assert_eq!(part(&headers, "\"b\"", 100), Part::Whole);
+        assert_eq!(part(&headers, "\"a\"", 100), ByteRange::Range(1..3));
+        assert_eq!(part(&headers, "\"b\"", 100), ByteRange::Whole);
     }
 }

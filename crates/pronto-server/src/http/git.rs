@@ -8,16 +8,16 @@ use hyper::Request;
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
 
-use super::Call;
-use super::reply::Reply;
-use crate::admission::Slot;
-use crate::bridge::{Bounded, Patience, PieceReader, PieceWriter, Pipe, pipe};
+use super::HttpExchange;
+use super::reply::HttpResponse;
+use crate::admission::RequestSlot;
+use crate::bridge::{Bounded, ClientPatience, PieceReader, PieceWriter, Pipe, pipe};
 use crate::names::RepositoryName;
-use crate::route::{Service, Target};
-use crate::service::{self, Streams};
-use crate::state::State;
-use crate::watched::{self, Watched};
-use crate::work::{LONGEST_PROTOCOL, Requester, UnderWay, Work};
+use crate::route::{RequestTarget, RequestedService};
+use crate::service::{self, RequestStreams};
+use crate::state::ServerState;
+use crate::watched::{self, RevocableInput};
+use crate::work::{AdmittedRequest, LONGEST_PROTOCOL, Requester, UnderWay};
 use crate::{Error, ErrorKind, Result};
 
 /// The largest number of bytes of a request that are read and discarded after its response, so that
@@ -25,16 +25,16 @@ use crate::{Error, ErrorKind, Result};
 const LINGERING_BYTES: u64 = 64 << 20;
 
 /// A Git request on its blocking thread.
-pub(super) struct Job {
-    pub(super) state: Arc<State>,
-    pub(super) work: Work,
-    pub(super) patience: Patience,
+pub(super) struct GitJob {
+    pub(super) state: Arc<ServerState>,
+    pub(super) work: AdmittedRequest,
+    pub(super) patience: ClientPatience,
     /// The slot, which is held until the work ends.
-    pub(super) slot: Slot,
+    pub(super) slot: RequestSlot,
 }
 
 /// The step of the protocol.
-enum Act {
+enum ProtocolStep {
     Advertise,
     Answer {
         body: PieceReader<Incoming>,
@@ -42,26 +42,26 @@ enum Act {
     },
 }
 
-impl Call {
+impl HttpExchange {
     /// Answers `GET /NAME/info/refs?service=...`.
     pub(super) async fn advertise(
         &mut self,
         name: RepositoryName,
-        service: Service,
+        service: RequestedService,
         request: Request<Incoming>,
-    ) -> Result<Reply> {
+    ) -> Result<HttpResponse> {
         let job = self.prepare(name, service, request.headers()).await?;
         let content_type = format!("application/x-{}-advertisement", service.name());
-        self.run(job, Act::Advertise, content_type).await
+        self.run(job, ProtocolStep::Advertise, content_type).await
     }
 
     /// Answers `POST /NAME/git-...-pack`.
     pub(super) async fn serve(
         &mut self,
         name: RepositoryName,
-        service: Service,
+        service: RequestedService,
         request: Request<Incoming>,
-    ) -> Result<Reply> {
+    ) -> Result<HttpResponse> {
         let expected = format!("application/x-{}-request", service.name());
         let headers = request.headers();
         let given = headers.get(CONTENT_TYPE).map(|value| value.as_bytes());
@@ -81,7 +81,7 @@ impl Call {
         let counters = Arc::clone(&self.record.counters);
         let body = PieceReader::new(request.into_body(), job.patience.clone(), counters);
         let content_type = format!("application/x-{}-result", service.name());
-        let act = Act::Answer { body, is_gzipped };
+        let act = ProtocolStep::Answer { body, is_gzipped };
         self.run(job, act, content_type).await
     }
 
@@ -89,9 +89,9 @@ impl Call {
     pub(super) async fn prepare(
         &mut self,
         name: RepositoryName,
-        service: Service,
+        service: RequestedService,
         headers: &HeaderMap,
-    ) -> Result<Job> {
+    ) -> Result<GitJob> {
         self.record.service(service.name());
         self.record.repository(name.as_str());
         let protocol = headers.get("git-protocol").map(|value| {
@@ -101,7 +101,7 @@ impl Call {
             text.map(str::to_owned)
                 .ok_or_else(|| Error::new(ErrorKind::Malformed, message))
         });
-        let mut work = Work {
+        let mut work = AdmittedRequest {
             setup: Arc::clone(&self.setup),
             requester: Requester {
                 user: self.user.clone(),
@@ -110,7 +110,7 @@ impl Call {
                 protocol: "http",
                 connection: Some(Arc::clone(&self.client.connection)),
             },
-            target: Target { service, name },
+            target: RequestTarget { service, name },
             protocol: None,
             tally: Arc::clone(&self.record.tally),
             allowance: OnceLock::new(),
@@ -119,7 +119,7 @@ impl Call {
         work.protocol = protocol.transpose()?;
         let slot = work.slot().await?;
         let patience = work.patience(&slot);
-        Ok(Job {
+        Ok(GitJob {
             state: Arc::clone(&self.state),
             work,
             patience,
@@ -129,7 +129,12 @@ impl Call {
 
     /// Runs the work on a blocking thread. Returns when the first byte of the response is
     /// available.
-    async fn run(&mut self, job: Job, act: Act, content_type: String) -> Result<Reply> {
+    async fn run(
+        &mut self,
+        job: GitJob,
+        act: ProtocolStep,
+        content_type: String,
+    ) -> Result<HttpResponse> {
         let Pipe {
             writer,
             pieces,
@@ -138,20 +143,20 @@ impl Call {
         let task = tokio::task::spawn_blocking(move || job.run(act, writer));
         // If there is no first byte, the task has ended.
         if first.await.is_ok() {
-            return Ok(Reply::pieces(pieces, content_type));
+            return Ok(HttpResponse::pieces(pieces, content_type));
         }
         match task.await {
-            Ok(Ok(())) => Ok(Reply::text(200, "").with_type(&content_type)),
+            Ok(Ok(())) => Ok(HttpResponse::text(200, "").with_type(&content_type)),
             Ok(Err(error)) => Err(error),
             Err(_) => Err(Error::new(ErrorKind::Failed, "the request has crashed")),
         }
     }
 }
 
-impl Job {
+impl GitJob {
     /// Does the work. An error before the first byte is returned. A later error aborts the
     /// response, unless the protocol has reported the error to the client.
-    fn run(self, act: Act, mut writer: PieceWriter) -> Result<()> {
+    fn run(self, act: ProtocolStep, mut writer: PieceWriter) -> Result<()> {
         let _under_way = UnderWay::new(&self.state);
         self.slot.peer().begin_work();
         let done = self.act(act, &mut writer);
@@ -170,7 +175,7 @@ impl Job {
         Ok(())
     }
 
-    fn act(&self, act: Act, writer: &mut PieceWriter) -> Result<()> {
+    fn act(&self, act: ProtocolStep, writer: &mut PieceWriter) -> Result<()> {
         let repository = self.work.open()?;
         let interrupt = self.work.interrupt(&self.state.stop);
         let budget = self.work.budget();
@@ -181,11 +186,11 @@ impl Job {
             budget: &budget,
         };
         match act {
-            Act::Advertise => self.advertise(&request, writer),
-            Act::Answer { body, is_gzipped } => {
+            ProtocolStep::Advertise => self.advertise(&request, writer),
+            ProtocolStep::Answer { body, is_gzipped } => {
                 let most_bytes = self.work.most_bytes();
                 let is_revoked = || self.work.is_revoked();
-                let mut body = Bounded::new(Watched::new(body, is_revoked), most_bytes);
+                let mut body = Bounded::new(RevocableInput::new(body, is_revoked), most_bytes);
                 // The bound applies to the bytes as sent, and to the inflated bytes.
                 let done = match is_gzipped {
                     true => {
@@ -207,9 +212,10 @@ impl Job {
     }
 
     fn advertise(&self, request: &service::Request<'_>, writer: &mut PieceWriter) -> Result<()> {
-        use pronto_wire::advertisement::Version;
+        use pronto_wire::advertisement::ProtocolVersion;
         let service = self.work.target.service;
-        let is_v2 = service == Service::UploadPack && request.version() == Version::V2;
+        let is_v2 =
+            service == RequestedService::UploadPack && request.version() == ProtocolVersion::V2;
         let mut out = FirstLine {
             line: match is_v2 {
                 true => None,
@@ -218,9 +224,9 @@ impl Job {
             inner: writer,
         };
         match service {
-            Service::UploadPack => self.state.service.advertise_fetch(request, &mut out),
-            Service::ReceivePack => self.state.service.advertise_push(request, &mut out),
-            Service::UploadArchive => Err(Error::new(
+            RequestedService::UploadPack => self.state.service.advertise_fetch(request, &mut out),
+            RequestedService::ReceivePack => self.state.service.advertise_push(request, &mut out),
+            RequestedService::UploadArchive => Err(Error::new(
                 ErrorKind::Unsupported,
                 "archives are not advertised",
             )),
@@ -233,20 +239,22 @@ impl Job {
         mut input: impl Read + Send,
         writer: &mut PieceWriter,
     ) -> Result<()> {
-        let streams = Streams {
+        let streams = RequestStreams {
             input: &mut input,
             output: writer,
         };
         match self.work.target.service {
-            Service::UploadPack => self.state.service.answer_fetch(request, streams),
-            Service::UploadArchive => self.state.service.serve_archive(request, streams),
-            Service::ReceivePack => self.state.service.answer_push(request, &self.work, streams),
+            RequestedService::UploadPack => self.state.service.answer_fetch(request, streams),
+            RequestedService::UploadArchive => self.state.service.serve_archive(request, streams),
+            RequestedService::ReceivePack => {
+                self.state.service.answer_push(request, &self.work, streams)
+            }
         }
     }
 }
 
 /// Returns the packets that precede an advertisement of protocol versions 0 and 1.
-fn first_line(service: Service) -> Result<Vec<u8>> {
+fn first_line(service: RequestedService) -> Result<Vec<u8>> {
     let mut line = Vec::new();
     let text = format!("# service={}\n", service.name());
     pronto_wire::pktline::write(&mut line, text.as_bytes())

@@ -10,7 +10,7 @@ use hyper::Request;
 use hyper::body::Incoming;
 use hyper::header::HOST;
 
-use crate::config::Config;
+use crate::config::ServerConfig;
 use crate::{Error, ErrorKind, Result};
 
 /// Checks that the host of the request is a name of this machine, or a name of the configuration
@@ -19,7 +19,7 @@ use crate::{Error, ErrorKind, Result};
 ///
 /// # Errors
 /// Fails with [`ErrorKind::Misdirected`] for any other host.
-pub(super) fn check(request: &Request<Incoming>, config: &Config) -> Result<()> {
+pub(super) fn check(request: &Request<Incoming>, config: &ServerConfig) -> Result<()> {
     // The host is in the URI for HTTP/2 and for proxies.
     let authority = request
         .uri()
@@ -40,7 +40,7 @@ pub(super) fn check(request: &Request<Incoming>, config: &Config) -> Result<()> 
     }
 }
 
-fn is_served(host: &str, config: &Config) -> bool {
+fn is_served(host: &str, config: &ServerConfig) -> bool {
     let name = name_of(host).to_ascii_lowercase();
     let url = config.public_url.split_once("://");
     let public = url.map(|(_, rest)| rest.split('/').next().unwrap_or_default());
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn names_of_this_machine_and_of_the_configuration_are_served() {
-        let mut config = Config::without_file("/".into());
+        let mut config = ServerConfig::without_file("/".into());
         config.hosts = vec!["git.example.org".to_owned()];
         config.public_url = "https://public.example.org:8443/git".to_owned();
         for host in [

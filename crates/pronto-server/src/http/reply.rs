@@ -9,38 +9,38 @@ use hyper::body::{Body, Bytes, Frame, SizeHint};
 use hyper::header::{HeaderName, HeaderValue};
 
 use crate::Error;
-use crate::bridge::Pieces;
-use crate::record::{self, Record, UNFINISHED};
+use crate::bridge::ResponsePieces;
+use crate::record::{self, RequestRecord, UNFINISHED};
 
 /// A response without the record of its request.
 #[derive(Debug)]
-pub(super) struct Reply {
+pub(super) struct HttpResponse {
     status: u16,
     headers: Vec<(&'static str, String)>,
-    content: Content,
+    content: ReplyContent,
 }
 
 #[derive(Debug)]
-enum Content {
+enum ReplyContent {
     Whole(Option<Bytes>),
-    Pieces(Pieces),
+    Pieces(ResponsePieces),
 }
 
-impl Reply {
+impl HttpResponse {
     pub(super) fn text(status: u16, text: impl Into<String>) -> Self {
-        Reply {
+        HttpResponse {
             status,
             headers: vec![("content-type", "text/plain; charset=utf-8".to_owned())],
-            content: Content::Whole(Some(Bytes::from(text.into()))),
+            content: ReplyContent::Whole(Some(Bytes::from(text.into()))),
         }
     }
 
     /// Returns a response without its body, for `HEAD`.
     pub(super) fn empty() -> Self {
-        Reply {
+        HttpResponse {
             status: 200,
             headers: Vec::new(),
-            content: Content::Whole(None),
+            content: ReplyContent::Whole(None),
         }
     }
 
@@ -49,11 +49,11 @@ impl Reply {
         self
     }
 
-    pub(super) fn pieces(pieces: Pieces, content_type: String) -> Self {
-        Reply {
+    pub(super) fn pieces(pieces: ResponsePieces, content_type: String) -> Self {
+        HttpResponse {
             status: 200,
             headers: vec![("content-type", content_type)],
-            content: Content::Pieces(pieces),
+            content: ReplyContent::Pieces(pieces),
         }
     }
 
@@ -67,7 +67,7 @@ impl Reply {
         self
     }
 
-    pub(super) fn into_response(self, mut record: Record) -> Response<ReplyBody> {
+    pub(super) fn into_response(self, mut record: RequestRecord) -> Response<ReplyBody> {
         record.status(self.status);
         let mut response = Response::new(());
         if let Ok(status) = hyper::StatusCode::from_u16(self.status) {
@@ -89,7 +89,7 @@ impl Reply {
             }
         }
         response.map(|()| ReplyBody {
-            is_sent: matches!(self.content, Content::Whole(_)),
+            is_sent: matches!(self.content, ReplyContent::Whole(_)),
             content: self.content,
             record,
         })
@@ -97,10 +97,10 @@ impl Reply {
 }
 
 /// Returns the response to an error, and adds the error to the record.
-pub(super) fn failure(error: &Error, record: &mut Record) -> Reply {
+pub(super) fn failure(error: &Error, record: &mut RequestRecord) -> HttpResponse {
     record.error(error.to_string());
     let status = record::status(error);
-    let reply = Reply::text(status, format!("{}\n", record::text(error, record.id())));
+    let reply = HttpResponse::text(status, format!("{}\n", record::text(error, record.id())));
     match status {
         401 => reply.with_header("www-authenticate", "Basic realm=\"Git\", charset=\"UTF-8\""),
         429 => reply.with_header("retry-after", "60"),
@@ -111,9 +111,9 @@ pub(super) fn failure(error: &Error, record: &mut Record) -> Reply {
 
 /// The body of a response. The request ends when the body ends or is dropped.
 pub(crate) struct ReplyBody {
-    content: Content,
+    content: ReplyContent,
     is_sent: bool,
-    record: Record,
+    record: RequestRecord,
 }
 
 impl Body for ReplyBody {
@@ -125,8 +125,10 @@ impl Body for ReplyBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
         let frame = match &mut self.content {
-            Content::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Content::Pieces(pieces) => Pin::new(pieces).poll_frame(context),
+            ReplyContent::Whole(bytes) => {
+                Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes))))
+            }
+            ReplyContent::Pieces(pieces) => Pin::new(pieces).poll_frame(context),
         };
         match &frame {
             Poll::Ready(Some(Ok(frame))) => {
@@ -140,11 +142,11 @@ impl Body for ReplyBody {
             }
             Poll::Ready(None) => {
                 self.is_sent = true;
-                if let Content::Pieces(pieces) = &self.content
-                    && let Some(told) = pieces.told()
+                if let ReplyContent::Pieces(pieces) = &self.content
+                    && let Some(client_message) = pieces.client_message()
                 {
-                    let told = told.to_owned();
-                    self.record.error(told);
+                    let client_message = client_message.to_owned();
+                    self.record.error(client_message);
                 }
             }
             Poll::Pending => {}
@@ -153,15 +155,15 @@ impl Body for ReplyBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self.content, Content::Whole(None))
+        matches!(self.content, ReplyContent::Whole(None))
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.content {
-            Content::Whole(bytes) => {
+            ReplyContent::Whole(bytes) => {
                 SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
             }
-            Content::Pieces(_) => SizeHint::default(),
+            ReplyContent::Pieces(_) => SizeHint::default(),
         }
     }
 }

@@ -5,30 +5,30 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bstr::ByteSlice as _;
-use pronto::receive_pack::{self, Growth, Turn};
+use pronto::receive_pack::{self, Growth, GrowthTurn};
 use pronto::{Repository, hooks};
 use pronto_io::interrupt::Interrupt;
-use pronto_netsync::message::{Hello, Role as PeerRole};
-use pronto_netsync::repository::Matcher;
-use pronto_peer::server::{Ended, Opened as Serving, Visit};
+use pronto_netsync::message::{Hello, TransferRole as PeerRole};
+use pronto_netsync::repository::RefMatcher;
+use pronto_peer::server::{ConnectionSummary, HostedRepository as Serving, PeerVisit};
 use pronto_peer::{Options, PeerRepository, PublicKey, RefRules};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use super::Peers;
-use crate::access::RefChange;
-use crate::admission::{Connected, MADE_ROOM, Network, Slot};
-use crate::connection::Phase;
+use crate::access::RequestedRefChange;
+use crate::admission::{ConnectionGuard, MADE_ROOM, Network, RequestSlot};
+use crate::connection::ServerPhase;
 use crate::keys::hash_of_ed25519;
 use crate::names::RepositoryName;
-use crate::opened::Opened;
-use crate::permission::{Action, Proof, Proven, Question, needs_token};
-use crate::record::{self, Record, text};
-use crate::route::{Service, Target};
-use crate::service::Judge as _;
-use crate::state::{Setup, State};
+use crate::open_repository::OpenRepository;
+use crate::permission::{IdentityProof, Proven, Question, RepositoryAction, needs_token};
+use crate::record::{self, RequestRecord, text};
+use crate::route::{RequestTarget, RequestedService};
+use crate::service::PushPolicy as _;
+use crate::state::{ServerState, Setup};
 use crate::watched::REVOKED;
-use crate::work::{Requester, UnderWay, Work};
+use crate::work::{AdmittedRequest, Requester, UnderWay};
 use crate::{Error, ErrorKind, Result};
 
 type PeerError = pronto_netsync::Error;
@@ -50,33 +50,33 @@ const PROTOCOL: &str = "netsync";
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A connection of a peer.
-pub(super) struct Guest {
-    state: Arc<State>,
+pub(super) struct NetsyncGuest {
+    state: Arc<ServerState>,
     runtime: Handle,
     address: SocketAddr,
-    progress: Mutex<Progress>,
-    connected: Connected,
+    progress: Mutex<GuestProgress>,
+    connected: ConnectionGuard,
     /// A subscription that keeps the server from ending before the connection ends.
-    _phase: watch::Receiver<Phase>,
+    _phase: watch::Receiver<ServerPhase>,
 }
 
 /// The progress of a connection.
 #[derive(Default)]
-struct Progress {
-    record: Option<Record>,
+struct GuestProgress {
+    record: Option<RequestRecord>,
     key: Option<PublicKey>,
     user: Option<Arc<str>>,
-    work: Option<Arc<Work>>,
+    work: Option<Arc<AdmittedRequest>>,
     /// Whether the peer has not named a repository.
     is_unnamed: bool,
     /// The repository, if the peer may push to it.
     repository: Option<Arc<Repository>>,
-    slot: Option<(Slot, UnderWay)>,
+    slot: Option<(RequestSlot, UnderWay)>,
 }
 
-impl Guest {
-    pub(super) fn new(peers: &Peers, address: SocketAddr, connected: Connected) -> Self {
-        Guest {
+impl NetsyncGuest {
+    pub(super) fn new(peers: &Peers, address: SocketAddr, connected: ConnectionGuard) -> Self {
+        NetsyncGuest {
             state: Arc::clone(&peers.state),
             runtime: peers.runtime.clone(),
             address,
@@ -86,7 +86,7 @@ impl Guest {
         }
     }
 
-    fn progress(&self) -> MutexGuard<'_, Progress> {
+    fn progress(&self) -> MutexGuard<'_, GuestProgress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -95,7 +95,7 @@ impl Guest {
         let address = self.address.ip();
         setup.admission.may_authenticate(address)?;
         let hash = hash_of_ed25519(key.as_bytes());
-        match setup.user_of(Proof::Key(&hash)) {
+        match setup.user_of(IdentityProof::Key(&hash)) {
             Some(user) => Ok(Some(user)),
             None if setup.config.access.knows_anonymous() => Ok(None),
             None => {
@@ -106,11 +106,11 @@ impl Guest {
     }
 
     /// Returns the request of the peer, if it is permitted.
-    fn work(&self, progress: &mut Progress, hello: &Hello) -> Result<Work> {
+    fn work(&self, progress: &mut GuestProgress, hello: &Hello) -> Result<AdmittedRequest> {
         let setup = self.state.setup();
-        let service = match hello.role.gives() {
-            true => Service::ReceivePack,
-            false => Service::UploadPack,
+        let service = match hello.role.sends() {
+            true => RequestedService::ReceivePack,
+            false => RequestedService::UploadPack,
         };
         let name = match repository_name(&hello.repository)? {
             Some(name) => name,
@@ -121,13 +121,13 @@ impl Guest {
         };
         if let Some(record) = &mut progress.record {
             record.repository(name.as_str());
-            record.service(match (hello.role.gives(), hello.role.takes()) {
+            record.service(match (hello.role.sends(), hello.role.receives()) {
                 (true, true) => "netsync",
                 (true, false) => "netsync-push",
                 (false, _) => "netsync-pull",
             });
         }
-        let work = Work {
+        let work = AdmittedRequest {
             setup,
             requester: Requester {
                 user: progress.user.clone(),
@@ -139,12 +139,12 @@ impl Guest {
                 protocol: PROTOCOL,
                 connection: Some(Arc::clone(self.connected.connection())),
             },
-            target: Target { name, service },
+            target: RequestTarget { name, service },
             protocol: None,
             tally: Arc::default(),
             allowance: OnceLock::new(),
         };
-        let is_push = service == Service::ReceivePack;
+        let is_push = service == RequestedService::ReceivePack;
         if is_push && work.requester.user.is_none() {
             return Err(needs_token());
         }
@@ -161,7 +161,7 @@ impl Guest {
     }
 
     /// Waits for a slot, and opens the repository.
-    fn open_for(&self, work: &Work, interrupt: &Interrupt) -> Result<Repository> {
+    fn open_for(&self, work: &AdmittedRequest, interrupt: &Interrupt) -> Result<Repository> {
         let slot = self.runtime.block_on(async {
             tokio::select! {
                 slot = work.slot() => slot,
@@ -172,7 +172,7 @@ impl Guest {
         })?;
         self.progress().slot = Some((slot, UnderWay::new(&self.state)));
         let repository = work.open()?;
-        let is_push = work.target.service == Service::ReceivePack;
+        let is_push = work.target.service == RequestedService::ReceivePack;
         if is_push {
             check_support(&repository)?;
             // The rules are checked for each ref. The size limits of a session bound the received bytes.
@@ -199,14 +199,14 @@ impl Guest {
     }
 }
 
-impl Visit for Guest {
+impl PeerVisit for NetsyncGuest {
     fn begun(&self, socket: &Arc<TcpStream>) {
         let connection = self.connected.connection();
         connection.served_by_thread(Arc::clone(socket));
     }
 
     fn identify(&self, key: &PublicKey) -> std::result::Result<String, PeerError> {
-        let mut record = Record::new(&self.state, self.address, "netsync");
+        let mut record = RequestRecord::new(&self.state, self.address, "netsync");
         record.service("netsync");
         {
             let mut progress = self.progress();
@@ -237,7 +237,7 @@ impl Visit for Guest {
         match work {
             Ok(work) => {
                 let role = match work.target.service {
-                    Service::ReceivePack => PeerRole::Both,
+                    RequestedService::ReceivePack => PeerRole::Both,
                     _ => PeerRole::Source,
                 };
                 progress.work = Some(Arc::new(work));
@@ -265,21 +265,21 @@ impl Visit for Guest {
             .open_for(&work, interrupt)
             .map_err(|error| self.failed(error))?;
         let repository = Arc::new(repository);
-        if work.target.service == Service::ReceivePack {
+        if work.target.service == RequestedService::ReceivePack {
             self.progress().repository = Some(Arc::clone(&repository));
         }
         // Several clones of a user may have the same key. An interrupted session resumes if its data fits.
         let mut options = Options::new(format!("key-{}", key.fingerprint()), work.most_bytes());
         options.threads = 1;
-        let rules = Box::new(Rules(work));
+        let rules = Box::new(ServerRules(work));
         let interrupt = interrupt.clone();
         Ok(Serving {
             repository: PeerRepository::hosted(repository, options, interrupt, rules)?,
-            limits: Matcher::default(),
+            limits: RefMatcher::default(),
         })
     }
 
-    fn ended(&self, ended: &Ended) {
+    fn ended(&self, ended: &ConnectionSummary) {
         let mut progress = self.progress();
         let repository = progress.repository.take();
         let is_evicted = self.connected.connection().is_evicted();
@@ -304,11 +304,11 @@ impl Visit for Guest {
 }
 
 /// The rules of the server for the refs that a peer pushes.
-struct Rules(Arc<Work>);
+struct ServerRules(Arc<AdmittedRequest>);
 
-impl RefRules for Rules {
+impl RefRules for ServerRules {
     fn refusal(&self, name: &[u8], creates: bool) -> Option<String> {
-        let change = RefChange {
+        let change = RequestedRefChange {
             name,
             creates,
             deletes: false,
@@ -323,7 +323,7 @@ impl RefRules for Rules {
         &self,
         repository: &Repository,
         growth: Growth,
-    ) -> std::result::Result<Option<Turn>, String> {
+    ) -> std::result::Result<Option<GrowthTurn>, String> {
         if self.0.is_revoked() {
             return Err(REVOKED.to_owned());
         }
@@ -371,7 +371,7 @@ fn only_repository(setup: &Setup, user: Option<&str>) -> Result<RepositoryName> 
             user,
             protocol: PROTOCOL,
             repository,
-            action: Action::Fetch,
+            action: RepositoryAction::Fetch,
         };
         setup.may(&question).is_ok()
     });
@@ -388,7 +388,7 @@ fn not_one() -> Error {
 /// # Errors
 /// Fails with [`ErrorKind::Denied`] if the repository has a hook, or a setting, that only a push with git
 /// obeys.
-fn check_support(repository: &Opened) -> Result<()> {
+fn check_support(repository: &OpenRepository) -> Result<()> {
     let failed = |error: pronto::Error| error.map_kind(|_| ErrorKind::Failed);
     let denied = |what: &str| {
         let message = format!("{what}: push with git, or use --pull to receive only");

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use pronto::upload_pack::Counts;
+use pronto::upload_pack::PackCounts;
 use pronto::{Error, ErrorKind};
 use pronto_io::interrupt::Interrupt;
 
-use super::Budget;
+use super::SpoolBudget;
 
 /// The size in bytes of the largest pack that is kept in memory.
 const MEMORY_BYTES: usize = 256 << 10;
@@ -37,17 +37,17 @@ const TICK: Duration = Duration::from_secs(1);
 
 /// The bytes of one pack, in memory, in a file, or in a window.
 #[derive(Debug)]
-pub(super) struct Spool {
+pub(super) struct PackSpool {
     directory: PathBuf,
-    state: Mutex<State>,
+    state: Mutex<SpoolState>,
     changed: Condvar,
     /// The cached bytes of a pack that is not in memory. The file has no name.
     file: OnceLock<File>,
-    budget: Arc<Budget>,
+    budget: Arc<SpoolBudget>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct SpoolState {
     /// The cached bytes of a small pack. The buffer is empty after the file was created.
     memory: Vec<u8>,
     /// The number of cached bytes, in memory or in the file.
@@ -66,7 +66,7 @@ struct State {
     reserved: u64,
     /// The number of bytes that the memory budget counts for this spool.
     in_memory: u64,
-    end: Option<Result<Counts, (ErrorKind, String)>>,
+    end: Option<Result<PackCounts, (ErrorKind, String)>>,
     /// The offset in the pack of each reader.
     readers: BTreeMap<u64, u64>,
     next_reader: u64,
@@ -76,7 +76,7 @@ struct State {
 
 /// A request that reads a spool, and may have to write it.
 pub(super) struct Joined {
-    pub(super) spool: Arc<Spool>,
+    pub(super) spool: Arc<PackSpool>,
     /// The id of the reader.
     pub(super) reader: u64,
     /// Whether this request generates the pack.
@@ -84,28 +84,28 @@ pub(super) struct Joined {
 }
 
 /// The budget for the bytes of spools.
-pub(super) trait Room {
+pub(super) trait SpoolRoom {
     /// Reserves bytes for `spool`. Returns whether there is room.
-    fn reserve(&self, spool: &Spool, bytes: u64) -> bool;
+    fn reserve(&self, spool: &PackSpool, bytes: u64) -> bool;
 
     /// Reserves bytes in memory, in addition to those of [`reserve`](Self::reserve). Returns
     /// whether there is room.
-    fn reserve_memory(&self, spool: &Spool, bytes: u64) -> bool;
+    fn reserve_memory(&self, spool: &PackSpool, bytes: u64) -> bool;
 }
 
 /// The writing end of a spool.
 pub(super) struct SpoolWriter<'a, R> {
-    spool: &'a Spool,
+    spool: &'a PackSpool,
     room: &'a R,
     /// The number of bytes that are reserved and not written yet.
     left: u64,
     is_ended: bool,
 }
 
-impl Spool {
+impl PackSpool {
     /// Returns a spool with one reader.
-    pub(super) fn begin(directory: &Path, budget: Arc<Budget>) -> (Spool, u64) {
-        let spool = Spool {
+    pub(super) fn begin(directory: &Path, budget: Arc<SpoolBudget>) -> (PackSpool, u64) {
+        let spool = PackSpool {
             directory: directory.to_owned(),
             state: Mutex::default(),
             changed: Condvar::new(),
@@ -116,7 +116,7 @@ impl Spool {
         (spool, reader)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, SpoolState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -160,7 +160,7 @@ impl Spool {
     }
 
     /// Returns the writing end. A spool must have only one writer.
-    pub(super) fn writer<'a, R: Room>(&'a self, room: &'a R) -> SpoolWriter<'a, R> {
+    pub(super) fn writer<'a, R: SpoolRoom>(&'a self, room: &'a R) -> SpoolWriter<'a, R> {
         SpoolWriter {
             spool: self,
             room,
@@ -175,7 +175,7 @@ impl Spool {
         reader: u64,
         out: &mut dyn Write,
         interrupt: &Interrupt,
-    ) -> pronto::Result<Counts> {
+    ) -> pronto::Result<PackCounts> {
         let mut piece = Vec::with_capacity(PIECE_BYTES);
         let mut position = 0;
         loop {
@@ -197,7 +197,7 @@ impl Spool {
         position: u64,
         piece: &mut Vec<u8>,
         interrupt: &Interrupt,
-    ) -> pronto::Result<Option<Counts>> {
+    ) -> pronto::Result<Option<PackCounts>> {
         let mut state = self.state();
         while position == state.written {
             match &state.end {
@@ -237,7 +237,7 @@ impl Spool {
     }
 }
 
-impl Drop for Spool {
+impl Drop for PackSpool {
     fn drop(&mut self) {
         let (reserved, in_memory) = {
             let state = self.state();
@@ -248,7 +248,7 @@ impl Drop for Spool {
     }
 }
 
-impl State {
+impl SpoolState {
     fn add_reader(&mut self) -> u64 {
         let reader = self.next_reader;
         self.next_reader += 1;
@@ -301,7 +301,7 @@ impl Joined {
         &self,
         out: &mut dyn Write,
         interrupt: &Interrupt,
-    ) -> pronto::Result<Counts> {
+    ) -> pronto::Result<PackCounts> {
         self.spool.copy(self.reader, out, interrupt)
     }
 }
@@ -319,7 +319,7 @@ impl<R> SpoolWriter<'_, R> {
     }
 
     /// Ends the pack with the result of its generation.
-    pub(super) fn end(mut self, made: &pronto::Result<Counts>) {
+    pub(super) fn end(mut self, made: &pronto::Result<PackCounts>) {
         let end = match made {
             Ok(counts) => Ok(*counts),
             Err(error) => Err((*error.kind(), error.message().to_owned())),
@@ -327,7 +327,7 @@ impl<R> SpoolWriter<'_, R> {
         self.finish(end);
     }
 
-    fn finish(&mut self, end: Result<Counts, (ErrorKind, String)>) {
+    fn finish(&mut self, end: Result<PackCounts, (ErrorKind, String)>) {
         self.is_ended = true;
         let mut state = self.spool.state();
         state.reserved -= self.left;
@@ -339,7 +339,7 @@ impl<R> SpoolWriter<'_, R> {
     }
 }
 
-impl<R: Room> SpoolWriter<'_, R> {
+impl<R: SpoolRoom> SpoolWriter<'_, R> {
     /// Returns whether the budget has room for `bytes` more.
     fn fits(&mut self, bytes: u64) -> bool {
         if self.left < bytes {
@@ -426,7 +426,7 @@ impl<R: Room> SpoolWriter<'_, R> {
     }
 }
 
-impl<R: Room> Write for SpoolWriter<'_, R> {
+impl<R: SpoolRoom> Write for SpoolWriter<'_, R> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let is_closed = {
             let mut state = self.spool.state();

@@ -9,14 +9,14 @@ use pronto::upload_pack::PackCache as _;
 
 use super::*;
 
-fn key(number: u8) -> PackKey {
-    PackKey::of(&[number])
+fn key(number: u8) -> SentPackKey {
+    SentPackKey::of(&[number])
 }
 
-fn counts(objects: u32) -> Counts {
-    Counts {
+fn counts(objects: u32) -> PackCounts {
+    PackCounts {
         objects,
-        ..Counts::default()
+        ..PackCounts::default()
     }
 }
 
@@ -25,7 +25,7 @@ fn pack(len: usize) -> Vec<u8> {
     (0..len as u32).map(|at| ((at * 31) >> 3) as u8).collect()
 }
 
-fn write_in_pieces(out: &mut dyn Write, pack: &[u8]) -> pronto::Result<Counts> {
+fn write_in_pieces(out: &mut dyn Write, pack: &[u8]) -> pronto::Result<PackCounts> {
     for piece in pack.chunks(100_000) {
         let written = out.write_all(piece);
         written
@@ -34,14 +34,14 @@ fn write_in_pieces(out: &mut dyn Write, pack: &[u8]) -> pronto::Result<Counts> {
     Ok(counts(7))
 }
 
-fn cache(most_bytes: u64) -> (tempfile::TempDir, PackCache) {
+fn cache(most_bytes: u64) -> (tempfile::TempDir, ServerPackCache) {
     let directory = tempfile::tempdir().expect("a directory");
-    let cache = PackCache::new(directory.path(), most_bytes);
+    let cache = ServerPackCache::new(directory.path(), most_bytes);
     (directory, cache)
 }
 
 /// Calls `send`, and fails the test if the pack is generated.
-fn kept(cache: &PackCache, number: u8) -> Vec<u8> {
+fn kept(cache: &ServerPackCache, number: u8) -> Vec<u8> {
     let mut out = Vec::new();
     let mut make = |_: &mut dyn Write| panic!("it is made again");
     let sent = cache.send(&key(number), &mut out, &mut make, &Interrupt::new());
@@ -49,7 +49,7 @@ fn kept(cache: &PackCache, number: u8) -> Vec<u8> {
     out
 }
 
-fn made(cache: &PackCache, number: u8, pack: &[u8]) -> bool {
+fn made(cache: &ServerPackCache, number: u8, pack: &[u8]) -> bool {
     let (mut out, mut is_made) = (Vec::new(), false);
     let mut make = |out: &mut dyn Write| {
         is_made = true;
@@ -75,13 +75,13 @@ fn equal_requests_share_a_pack() {
 }
 
 /// A client that reads nothing until it is allowed to.
-struct Held<'a> {
+struct BlockedClient<'a> {
     barrier: &'a Barrier,
     is_free: bool,
     taken: Vec<u8>,
 }
 
-impl Write for Held<'_> {
+impl Write for BlockedClient<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if !self.is_free {
             self.barrier.wait();
@@ -102,7 +102,7 @@ fn a_slow_client_holds_up_nobody() {
     let (pack, barrier, interrupt) = (pack(20_000_000), Barrier::new(2), Interrupt::new());
     std::thread::scope(|scope| {
         let first = scope.spawn(|| {
-            let mut out = Held {
+            let mut out = BlockedClient {
                 barrier: &barrier,
                 is_free: false,
                 taken: Vec::new(),
@@ -123,11 +123,11 @@ fn a_slow_client_holds_up_nobody() {
 }
 
 /// A client that disconnects.
-struct Gone {
+struct VanishingClient {
     after: usize,
 }
 
-impl Write for Gone {
+impl Write for VanishingClient {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self.after.checked_sub(bytes.len()) {
             Some(rest) => {
@@ -156,7 +156,7 @@ fn a_pack_that_nobody_waits_for_ends() {
         }
         Ok(counts(7))
     };
-    let mut out = Gone { after: 500_000 };
+    let mut out = VanishingClient { after: 500_000 };
     let sent = cache.send(&key(1), &mut out, &mut make, &Interrupt::new());
     let error = sent.expect_err("the client is gone");
     assert_eq!(error.message(), "unable to write pack");
@@ -232,7 +232,7 @@ fn a_large_pack_is_not_in_memory() {
 
 #[test]
 fn without_a_directory_packs_are_sent() {
-    let cache = PackCache::new(Path::new("/nonexistent"), 100 << 20);
+    let cache = ServerPackCache::new(Path::new("/nonexistent"), 100 << 20);
     let (small, large) = (pack(1000), pack(3_000_000));
     assert!(made(&cache, 1, &small));
     assert!(!made(&cache, 1, &small));

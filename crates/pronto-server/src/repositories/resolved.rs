@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use pronto::Repository;
 
 /// The repository to which a name resolves.
-pub(super) struct Resolved {
+pub(super) struct NamedRepository {
     pub(super) repository: Repository,
     /// The directory below the root with the name, with or without the suffix `.git`.
     pub(super) directory: PathBuf,
 }
 
-impl Resolved {
+impl NamedRepository {
     /// Returns whether the directory is the repository or its worktree, so that it does not link to
     /// files of another name.
     pub(super) fn is_whole(&self) -> bool {

@@ -10,18 +10,18 @@ use std::time::{Duration, SystemTime};
 use bstr::BString;
 use prometheus_client::registry::Registry;
 use pronto::receive_pack::{Growth, PackLimit};
-use pronto::upload_pack::{self, Ended, Options, Selections};
+use pronto::upload_pack::{self, ConversationEnd, Options, Selections};
 use pronto::{Repository, Watch, receive_pack, upload_archive};
-use pronto_wire::receive::Parts;
+use pronto_wire::receive::PushParts;
 
-use super::process::{Git, NonceFinder, NonceRule, ReceiveLimits};
-use super::push::{Allowed, Judged, Receiver, judge_request};
-use super::pushed::Pushed;
-use super::{GitService, Judge, Request, Streams, broken};
+use super::process::{GitProgram, NonceFinder, NonceRule, ReceiveLimits};
+use super::push::{AllowedPush, Judged, PushReceiver, judge_request};
+use super::pushed::PushInput;
+use super::{GitService, PushPolicy, Request, RequestStreams, broken};
 use crate::bundles::{Bundles, OpenedBundle};
 use crate::error::without_room;
 use crate::listings::Listings;
-use crate::packs::PackCache;
+use crate::packs::ServerPackCache;
 use crate::{Error, ErrorKind, Result};
 
 /// The largest size in bytes of a received commit, tree or tag, which is held in memory.
@@ -39,7 +39,7 @@ pub struct Native {
     /// maintenance.
     pub maintain: Box<dyn Fn(&Repository) + Send + Sync>,
     /// The cache of packs for equal requests, if it is enabled.
-    pub packs: Option<Arc<PackCache>>,
+    pub packs: Option<Arc<ServerPackCache>>,
     /// The selections of objects that concurrent equal requests share.
     pub selections: Arc<Selections>,
     /// The cache of ref advertisements for equal requests, if it is enabled.
@@ -47,7 +47,7 @@ pub struct Native {
     /// The bundles from which clones over HTTP start, if they are enabled.
     pub bundles: Option<Arc<Bundles>>,
     /// The program `git`, for pushes that crate `pronto` does not support.
-    pub git: Git,
+    pub git: GitProgram,
 }
 
 impl GitService for Native {
@@ -66,7 +66,7 @@ impl GitService for Native {
         upload_pack::advertise(request.repository, &options, output).map_err(failed)
     }
 
-    fn answer_fetch(&self, request: &Request<'_>, streams: Streams<'_>) -> Result<()> {
+    fn answer_fetch(&self, request: &Request<'_>, streams: RequestStreams<'_>) -> Result<()> {
         answer(request, &self.fetch_options(request, true), streams)
     }
 
@@ -79,7 +79,7 @@ impl GitService for Native {
         opened.map_err(failed)
     }
 
-    fn serve_fetch(&self, request: &Request<'_>, streams: Streams<'_>) -> Result<()> {
+    fn serve_fetch(&self, request: &Request<'_>, streams: RequestStreams<'_>) -> Result<()> {
         answer(request, &self.fetch_options(request, false), streams)
     }
 
@@ -87,8 +87,8 @@ impl GitService for Native {
         if !can_serve(request)? {
             return self.git.advertise(request, "receive-pack", output);
         }
-        let options = self.push_options(request, Step::Advertisement);
-        let streams = Streams {
+        let options = self.push_options(request, PushRequestKind::Advertisement);
+        let streams = RequestStreams {
             input: &mut io::empty(),
             output,
         };
@@ -99,19 +99,19 @@ impl GitService for Native {
         (self.maintain)(repository);
     }
 
-    fn serve_archive(&self, request: &Request<'_>, streams: Streams<'_>) -> Result<()> {
+    fn serve_archive(&self, request: &Request<'_>, streams: RequestStreams<'_>) -> Result<()> {
         let watch = Watch::none().with_interrupt(request.interrupt);
         let mut options = upload_archive::Options::default();
         options.hides_refs = true;
-        let streams = upload_archive::Streams {
+        let streams = upload_archive::ArchiveStreams {
             input: streams.input,
             output: streams.output,
         };
         let ended = upload_archive::serve(Ok(request.repository), &options, streams, &watch);
         match ended.map_err(failed)? {
-            upload_archive::Ended::Served => Ok(()),
+            upload_archive::ArchiveRequestEnd::Served => Ok(()),
             // The error was reported to the client.
-            upload_archive::Ended::Failed { reason, .. } => {
+            upload_archive::ArchiveRequestEnd::Failed { reason, .. } => {
                 Err(Error::new(ErrorKind::Malformed, reason.to_string()))
             }
             _ => Err(Error::new(ErrorKind::Failed, "the archive is not complete")),
@@ -121,8 +121,8 @@ impl GitService for Native {
     fn answer_push(
         &self,
         request: &Request<'_>,
-        judge: &dyn Judge,
-        streams: Streams<'_>,
+        judge: &dyn PushPolicy,
+        streams: RequestStreams<'_>,
     ) -> Result<()> {
         self.take_push(request, judge, None, streams)
     }
@@ -130,16 +130,16 @@ impl GitService for Native {
     fn serve_push(
         &self,
         request: &Request<'_>,
-        judge: &dyn Judge,
-        streams: Streams<'_>,
+        judge: &dyn PushPolicy,
+        streams: RequestStreams<'_>,
     ) -> Result<()> {
-        let Streams { input, output } = streams;
+        let RequestStreams { input, output } = streams;
         let time = SystemTime::now();
         let mut finder = NonceFinder::new(output);
         if can_serve(request)? {
-            let mut options = self.push_options(request, Step::Advertisement);
+            let mut options = self.push_options(request, PushRequestKind::Advertisement);
             options.advertised = Some(time);
-            let streams = Streams {
+            let streams = RequestStreams {
                 input: &mut io::empty(),
                 output: &mut finder,
             };
@@ -150,7 +150,12 @@ impl GitService for Native {
         let nonce = finder.nonce();
         output.flush().map_err(broken)?;
         let advertised = Advertised { time, nonce };
-        self.take_push(request, judge, Some(advertised), Streams { input, output })
+        self.take_push(
+            request,
+            judge,
+            Some(advertised),
+            RequestStreams { input, output },
+        )
     }
 }
 
@@ -178,7 +183,7 @@ impl Advertised {
 
 /// A push that the program `git` performs.
 struct ForGit<'a> {
-    allowed: Allowed<'a>,
+    allowed: AllowedPush<'a>,
     advertised: Option<Advertised>,
 }
 
@@ -190,7 +195,7 @@ fn send(report: &[u8], output: &mut (dyn Write + Send)) -> Result<()> {
 
 /// The step of a push that a request performs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum PushRequestKind {
     Advertisement,
     Request,
 }
@@ -201,11 +206,11 @@ impl Native {
     fn take_push(
         &self,
         request: &Request<'_>,
-        judge: &dyn Judge,
+        judge: &dyn PushPolicy,
         advertised: Option<Advertised>,
-        streams: Streams<'_>,
+        streams: RequestStreams<'_>,
     ) -> Result<()> {
-        let Streams { input, output } = streams;
+        let RequestStreams { input, output } = streams;
         let refs = request.repository.refs();
         let target_of = |name: &[u8]| match refs.resolve(name) {
             Ok(Some(found)) if found.is_symbolic => Some(found.name),
@@ -213,7 +218,7 @@ impl Native {
         };
         let can_serve = can_serve(request)?;
         let config = request.repository.config();
-        let receiver = Receiver {
+        let receiver = PushReceiver {
             target_of: &target_of,
             budget: request.budget,
             most_bytes: judge.command_bytes(),
@@ -226,20 +231,20 @@ impl Native {
             Judged::Allowed(allowed) => allowed,
         };
         if !can_serve {
-            let streams = Streams { input, output };
+            let streams = RequestStreams { input, output };
             let push = ForGit {
                 allowed,
                 advertised,
             };
             return self.take_by_git(request, judge, push, streams);
         }
-        let mut options = self.push_options(request, Step::Request);
+        let mut options = self.push_options(request, PushRequestKind::Request);
         options.fast_forward_only = std::mem::take(&mut allowed.fast_forward_only);
         options.pack_limit = pack_limit;
         options.bounds = judge.bounds();
         options.advertised = advertised.map(|it| it.time);
         let mut input = allowed.into_input().chain(input);
-        let streams = Streams {
+        let streams = RequestStreams {
             input: &mut input,
             output,
         };
@@ -251,11 +256,11 @@ impl Native {
     fn take_by_git(
         &self,
         request: &Request<'_>,
-        judge: &dyn Judge,
+        judge: &dyn PushPolicy,
         push: ForGit<'_>,
-        streams: Streams<'_>,
+        streams: RequestStreams<'_>,
     ) -> Result<()> {
-        let Streams { input, output } = streams;
+        let RequestStreams { input, output } = streams;
         let ForGit {
             allowed,
             advertised,
@@ -285,13 +290,13 @@ impl Native {
             pack_bytes: pack_limit_of_git(request, limit.transpose()?)?,
             nonce: rule.unwrap_or(NonceRule::OfRequests),
         };
-        let parts = Parts {
+        let parts = PushParts {
             options: allowed.has_feature("push-options"),
             pack: allowed.set_refs().next().is_some(),
             hash: repository.object_hash(),
         };
-        let mut input = Pushed::new(allowed.into_input().chain(input), parts);
-        let streams = Streams {
+        let mut input = PushInput::new(allowed.into_input().chain(input), parts);
+        let streams = RequestStreams {
             input: &mut input,
             output,
         };
@@ -328,11 +333,11 @@ impl Native {
         Ok(self.bundles.as_ref().filter(|_| own.is_none()))
     }
 
-    fn push_options(&self, request: &Request<'_>, step: Step) -> receive_pack::Options {
+    fn push_options(&self, request: &Request<'_>, step: PushRequestKind) -> receive_pack::Options {
         let mut options = receive_pack::Options::new(&self.program);
         options.version = request.version();
-        options.advertises = step == Step::Advertisement;
-        options.receives = step == Step::Request;
+        options.advertises = step == PushRequestKind::Advertisement;
+        options.receives = step == PushRequestKind::Request;
         options.most_object_bytes = Some(MOST_OBJECT_BYTES);
         options.landing = request.repository.landing().cloned();
         options.service = Some(service_of(request));
@@ -345,10 +350,10 @@ impl Native {
         &self,
         request: &Request<'_>,
         options: &receive_pack::Options,
-        streams: Streams<'_>,
+        streams: RequestStreams<'_>,
     ) -> Result<()> {
-        let Streams { input, output } = streams;
-        let streams = receive_pack::Streams { input, output };
+        let RequestStreams { input, output } = streams;
+        let streams = receive_pack::ReceiveStreams { input, output };
         let served = receive_pack::serve(
             request.repository,
             options,
@@ -406,16 +411,20 @@ fn pack_limit_of_git(request: &Request<'_>, limit: Option<PackLimit>) -> Result<
     Ok((!is_smaller).then_some(limit.bytes))
 }
 
-fn answer(request: &Request<'_>, options: &Options, streams: Streams<'_>) -> Result<()> {
-    let Streams { input, output } = streams;
-    let streams = upload_pack::Streams { input, output };
+fn answer(request: &Request<'_>, options: &Options, streams: RequestStreams<'_>) -> Result<()> {
+    let RequestStreams { input, output } = streams;
+    let streams = upload_pack::UploadStreams { input, output };
     let watch = Watch::from(request.interrupt);
     let answered = upload_pack::answer(request.repository, options, streams, &watch);
     match answered.map_err(failed)? {
-        Ended::Served => Ok(()),
+        ConversationEnd::Served => Ok(()),
         // The error was reported to the client.
-        Ended::Refused(message) => Err(Error::new(ErrorKind::Malformed, message.to_string())),
-        Ended::Aborted(message) => Err(Error::new(ErrorKind::Malformed, message.to_string())),
+        ConversationEnd::Refused(message) => {
+            Err(Error::new(ErrorKind::Malformed, message.to_string()))
+        }
+        ConversationEnd::Aborted(message) => {
+            Err(Error::new(ErrorKind::Malformed, message.to_string()))
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 
 use bstr::{BString, ByteSlice as _};
 
-use super::{Request, Streams, broken};
+use super::{Request, RequestStreams, broken};
 use crate::{Error, ErrorKind, Result};
 
 /// The size in bytes of the pieces in which output is copied.
@@ -13,9 +13,9 @@ const PIECE_BYTES: usize = 64 * 1024;
 
 /// The program `git`.
 #[derive(Clone, Debug, Default)]
-pub struct Git {}
+pub struct GitProgram {}
 
-impl Git {
+impl GitProgram {
     /// Sends the advertisement of a service.
     pub(super) fn advertise(
         &self,
@@ -26,7 +26,7 @@ impl Git {
         let mut command = command(request);
         command.arg(service);
         command.args(["--stateless-rpc", "--http-backend-info-refs"]);
-        let streams = Streams {
+        let streams = RequestStreams {
             input: &mut io::empty(),
             output,
         };
@@ -38,7 +38,7 @@ impl Git {
         &self,
         request: &Request<'_>,
         limits: ReceiveLimits,
-        streams: Streams<'_>,
+        streams: RequestStreams<'_>,
     ) -> Result<()> {
         let mut command = command(request);
         if limits.forbids_force {
@@ -114,9 +114,9 @@ fn command(request: &Request<'_>) -> Command {
 }
 
 /// Runs a command on the repository, connected to the streams of the client.
-fn run(mut command: Command, request: &Request<'_>, streams: Streams<'_>) -> Result<()> {
+fn run(mut command: Command, request: &Request<'_>, streams: RequestStreams<'_>) -> Result<()> {
     command.arg(request.repository.git_dir());
-    let Streams { input, output } = streams;
+    let RequestStreams { input, output } = streams;
     let child = command.spawn().map_err(|error| {
         Error::new(
             ErrorKind::Failed,
@@ -124,7 +124,7 @@ fn run(mut command: Command, request: &Request<'_>, streams: Streams<'_>) -> Res
         )
         .because(error)
     })?;
-    let mut child = Ending(child);
+    let mut child = ChildGuard(child);
     let (stdin, stdout) = (child.0.stdin.take(), child.0.stdout.take());
     let (Some(mut stdin), Some(mut stdout)) = (stdin, stdout) else {
         return Err(Error::new(ErrorKind::Failed, "cannot make a pipe"));
@@ -167,15 +167,15 @@ fn copy(from: &mut impl Read, to: &mut (dyn Write + Send)) -> io::Result<()> {
 }
 
 /// A child process that is killed when its request ends.
-struct Ending(Child);
+struct ChildGuard(Child);
 
-impl Ending {
+impl ChildGuard {
     fn stop(&mut self) {
         let _ = self.0.kill();
     }
 }
 
-impl Drop for Ending {
+impl Drop for ChildGuard {
     fn drop(&mut self) {
         if !matches!(self.0.try_wait(), Ok(Some(_))) {
             self.stop();

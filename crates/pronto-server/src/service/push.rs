@@ -1,7 +1,7 @@
 //! Checks the commands of a push before its pack is read (`gitprotocol-pack(5)`, "Pushing Data To a
 //! Server").
 
-mod kept;
+mod packet_buffer;
 mod reading;
 mod report;
 
@@ -9,15 +9,15 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 use bstr::{BString, ByteSlice as _};
-use pronto_io::budget::Budget;
+use pronto_io::budget::RequestBudget;
 use pronto_wire::pktline::Packet;
 use pronto_wire::reader::PacketReader;
 
-use super::Judge;
+use super::PushPolicy;
 use crate::{Error, ErrorKind, Result};
 
-use kept::Kept;
-use reading::Reading;
+use packet_buffer::PacketBuffer;
+use reading::CommandReader;
 use report::report;
 
 /// The decision about a push.
@@ -25,18 +25,18 @@ pub(super) enum Judged<'a> {
     /// The whole push is refused. The value is the report for the client.
     Refused(Vec<u8>),
     /// The push may proceed.
-    Allowed(Allowed<'a>),
+    Allowed(AllowedPush<'a>),
 }
 
 /// A push that may proceed.
-pub(super) struct Allowed<'a> {
+pub(super) struct AllowedPush<'a> {
     /// The bytes that were read before the decision.
-    read: Kept<'a>,
+    read: PacketBuffer<'a>,
     /// The refs of the push that accept only fast-forwards, with the reasons.
     pub(super) fast_forward_only: BTreeMap<BString, String>,
     /// The memory that the decisions use.
     charged: u64,
-    budget: &'a Budget,
+    budget: &'a RequestBudget,
     /// The nonce of the push certificate.
     pub(super) nonce: Option<BString>,
     changes: Vec<Judgment>,
@@ -59,9 +59,9 @@ impl Judgment {
     }
 }
 
-impl<'a> Allowed<'a> {
+impl<'a> AllowedPush<'a> {
     /// Returns the bytes that were read, and releases the memory of the decisions.
-    pub(super) fn into_input(self) -> Kept<'a> {
+    pub(super) fn into_input(self) -> PacketBuffer<'a> {
         drop(self.changes);
         self.budget.give_back(self.charged);
         self.read
@@ -91,11 +91,11 @@ impl<'a> Allowed<'a> {
 }
 
 /// The properties of the repository and its limits for checking a push.
-pub(super) struct Receiver<'a> {
+pub(super) struct PushReceiver<'a> {
     /// Returns the target of a symbolic ref. An update of the symbolic ref also changes its target.
     pub(super) target_of: &'a dyn Fn(&[u8]) -> Option<BString>,
     /// The memory budget for the commands.
-    pub(super) budget: &'a Budget,
+    pub(super) budget: &'a RequestBudget,
     /// The largest size in bytes of the commands, or of the push certificate (`command_bytes`).
     pub(super) most_bytes: u64,
     /// Whether a push certificate may replace the commands.
@@ -114,11 +114,11 @@ pub(super) struct Receiver<'a> {
 /// and is not allowed.
 pub(super) fn judge_request<'b>(
     input: &mut dyn Read,
-    judge: &dyn Judge,
-    receiver: &Receiver<'b>,
+    judge: &dyn PushPolicy,
+    receiver: &PushReceiver<'b>,
 ) -> Result<Judged<'b>> {
     let mut packets = PacketReader::new(input);
-    let mut reading = Reading::new(judge, receiver);
+    let mut reading = CommandReader::new(judge, receiver);
     loop {
         match packets.next_or_end().map_err(malformed_packet)? {
             Some(Packet::Data(payload)) => reading.take(payload)?,
@@ -140,7 +140,7 @@ pub(super) fn judge_request<'b>(
         let rest = packets.raw().map_err(malformed_packet)?;
         read.rest(rest)?;
     }
-    Ok(Judged::Allowed(Allowed {
+    Ok(Judged::Allowed(AllowedPush {
         read,
         fast_forward_only: reading.fast_forward_only,
         charged: reading.charged,

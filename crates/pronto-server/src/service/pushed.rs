@@ -6,19 +6,19 @@
 
 use std::io::{self, Read};
 
-use pronto_wire::receive::{Parts, PushEnd};
+use pronto_wire::receive::{PushEnd, PushParts};
 
 /// The input of a push, which reports its end after the last byte of the push.
-pub(super) struct Pushed<R> {
+pub(super) struct PushInput<R> {
     input: R,
     end: PushEnd,
     is_over: bool,
 }
 
-impl<R> Pushed<R> {
+impl<R> PushInput<R> {
     /// Returns the input of a push, from its first command.
-    pub(super) fn new(input: R, parts: Parts) -> Self {
-        Pushed {
+    pub(super) fn new(input: R, parts: PushParts) -> Self {
+        PushInput {
             input,
             end: PushEnd::new(parts),
             is_over: false,
@@ -26,7 +26,7 @@ impl<R> Pushed<R> {
     }
 }
 
-impl<R: Read> Read for Pushed<R> {
+impl<R: Read> Read for PushInput<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.is_over {
             return Ok(0);

@@ -8,20 +8,21 @@ use russh::server::Handle;
 use russh::{ChannelId, ChannelMsg, ChannelReadHalf};
 use tokio::sync::oneshot;
 
-use super::link::{Link, REFUSED, Waiting};
+use super::link::{IdleChannel, REFUSED, SshConnection};
 use super::{PACKET_BYTES, PACKETS_AHEAD};
-use crate::activity::{Active, Activity, Taking};
-use crate::admission::Slot;
+use crate::activity::{Active, Activity, ExpectedRead};
+use crate::admission::RequestSlot;
 use crate::bridge::{
-    Counters, Pace, Patience, PieceReader, PieceWriter, Pieces, Pipe, Source, pipe,
+    ClientPace, ClientPatience, PieceReader, PieceWriter, Pipe, RequestBody, ResponsePieces,
+    TransferCounters, pipe,
 };
 use crate::error::without_room;
 use crate::permission::Proven;
-use crate::record::{self, Record, UNFINISHED};
-use crate::route::Service;
-use crate::service::Streams;
-use crate::state::State;
-use crate::work::{Requester, Services, UnderWay, Work};
+use crate::record::{self, RequestRecord, UNFINISHED};
+use crate::route::RequestedService;
+use crate::service::RequestStreams;
+use crate::state::ServerState;
+use crate::work::{AdmittedRequest, Requester, Services, UnderWay};
 use crate::{Error, ErrorKind, Result, command};
 
 /// The largest number of bytes of a push that are read and discarded after its response, so that a
@@ -37,17 +38,17 @@ pub(super) struct Exec {
     pub(super) user: Result<Option<Arc<str>>>,
     pub(super) proven: Proven,
     pub(super) command: Vec<u8>,
-    pub(super) waiting: Waiting,
+    pub(super) waiting: IdleChannel,
     pub(super) handle: Handle,
 }
 
 /// The input of a channel.
-struct Input {
+struct ChannelInput {
     channel: ChannelReadHalf,
     has_ended: bool,
 }
 
-impl Source for Input {
+impl RequestBody for ChannelInput {
     async fn next(&mut self) -> Option<io::Result<Bytes>> {
         while !self.has_ended {
             match self.channel.wait().await {
@@ -61,10 +62,10 @@ impl Source for Input {
     }
 }
 
-impl Input {
+impl ChannelInput {
     /// Reads and discards the remaining bytes of a client.
-    async fn discard(&mut self, patience: Patience) {
-        let (mut pace, mut count) = (Pace::new(patience), 0);
+    async fn discard(&mut self, patience: ClientPatience) {
+        let (mut pace, mut count) = (ClientPace::new(patience), 0);
         while count < LINGERING_BYTES {
             match pace.wait(self.next()).await {
                 Ok(Some(Ok(data))) => {
@@ -79,20 +80,20 @@ impl Input {
 
 impl Exec {
     /// Serves the request.
-    pub(super) async fn run(self, link: Arc<Link>) {
+    pub(super) async fn run(self, link: Arc<SshConnection>) {
         let active = Active::new(&link.activity);
         let _open = self.waiting.open;
-        let output = Output {
+        let output = ChannelOutput {
             handle: self.handle,
             id: self.waiting.channel.id(),
             activity: Arc::clone(active.activity()),
         };
         let (channel, _) = self.waiting.channel.split();
-        let input = Input {
+        let input = ChannelInput {
             channel,
             has_ended: false,
         };
-        let asked = self.user.map(|user| Asked {
+        let asked = self.user.map(|user| ExecRequest {
             user,
             proven: self.proven,
             command: self.command,
@@ -104,7 +105,7 @@ impl Exec {
             output: &output,
             leave,
         };
-        let patience = Patience::from_now(&link.state.setup().config.limits);
+        let patience = ClientPatience::from_now(&link.state.setup().config.limits);
         // A client that still sends reads the response only if the server receives the bytes at the
         // same time.
         let discarded = async {
@@ -118,7 +119,7 @@ impl Exec {
 }
 
 /// The received command and environment of a request, before they are parsed.
-struct Asked {
+struct ExecRequest {
     user: Option<Arc<str>>,
     proven: Proven,
     command: Vec<u8>,
@@ -127,17 +128,17 @@ struct Asked {
 
 /// A request in flight.
 struct Request<'a> {
-    link: &'a Link,
-    output: &'a Output,
+    link: &'a SshConnection,
+    output: &'a ChannelOutput,
     /// The channel for the input of a push whose service has ended before the client.
-    leave: oneshot::Sender<Input>,
+    leave: oneshot::Sender<ChannelInput>,
 }
 
 impl Request<'_> {
     /// Serves the request, and sends its end and its exit status.
-    async fn answer(self, asked: Result<Asked>, input: Input) {
+    async fn answer(self, asked: Result<ExecRequest>, input: ChannelInput) {
         let (link, output) = (self.link, self.output);
-        let mut record = Record::new(&link.state, link.address, "ssh");
+        let mut record = RequestRecord::new(&link.state, link.address, "ssh");
         let done = match asked {
             Ok(asked) => {
                 record.user(asked.user.as_deref());
@@ -156,12 +157,17 @@ impl Request<'_> {
         }
     }
 
-    async fn serve(self, asked: Asked, input: Input, record: &mut Record) -> Result<()> {
+    async fn serve(
+        self,
+        asked: ExecRequest,
+        input: ChannelInput,
+        record: &mut RequestRecord,
+    ) -> Result<()> {
         let target = command::parse(&asked.command)?;
         record.service(target.service.name());
         record.repository(target.name.as_str());
         let state = &self.link.state;
-        let work = Work {
+        let work = AdmittedRequest {
             setup: state.setup(),
             requester: Requester {
                 user: asked.user,
@@ -190,7 +196,7 @@ impl Request<'_> {
         let counters = Arc::clone(&record.counters);
         let reader = PieceReader::new(input, patience.clone(), counters);
         let Pipe { writer, pieces, .. } = pipe(patience);
-        let job = Job {
+        let job = ExecJob {
             state: Arc::clone(state),
             work,
             counters: Arc::clone(&record.counters),
@@ -205,18 +211,18 @@ impl Request<'_> {
 }
 
 /// The output of a channel.
-struct Output {
+struct ChannelOutput {
     handle: Handle,
     id: ChannelId,
     activity: Arc<Activity>,
 }
 
-impl Output {
+impl ChannelOutput {
     /// Sends the output of a service.
     ///
     /// # Errors
     /// Fails with [`ErrorKind::Failed`] if the output is incomplete, or the connection has ended.
-    async fn send(&self, mut pieces: Pieces, record: &Record) -> Result<()> {
+    async fn send(&self, mut pieces: ResponsePieces, record: &RequestRecord) -> Result<()> {
         while let Some(piece) = pieces.next().await {
             let piece = piece.map_err(|error| Error::new(ErrorKind::Failed, error.to_string()))?;
             let count = piece.len() as u64;
@@ -237,8 +243,8 @@ impl Output {
             let text = self.handle.extended_data(self.id, 1, error);
             self.give(text).await?;
         }
-        let told = self.handle.exit_status_request(self.id, status);
-        self.give(told).await?;
+        let sent = self.handle.exit_status_request(self.id, status);
+        self.give(sent).await?;
         self.give(self.handle.eof(self.id)).await
     }
 
@@ -253,26 +259,26 @@ impl Output {
     /// # Errors
     /// Fails with [`ErrorKind::Failed`] if the connection has ended.
     async fn give<E>(&self, message: impl Future<Output = Result<(), E>>) -> Result<()> {
-        let _taking = Taking::new(&self.activity);
+        let _taking = ExpectedRead::new(&self.activity);
         let given = message.await;
         given.map_err(|_| Error::new(ErrorKind::Failed, UNFINISHED))
     }
 }
 
 /// A request on its blocking thread.
-struct Job {
-    state: Arc<State>,
-    work: Work,
-    counters: Arc<Counters>,
-    leave: oneshot::Sender<Input>,
-    slot: Slot,
+struct ExecJob {
+    state: Arc<ServerState>,
+    work: AdmittedRequest,
+    counters: Arc<TransferCounters>,
+    leave: oneshot::Sender<ChannelInput>,
+    slot: RequestSlot,
 }
 
-impl Job {
-    fn run(self, mut reader: PieceReader<Input>, mut writer: PieceWriter) -> Result<()> {
+impl ExecJob {
+    fn run(self, mut reader: PieceReader<ChannelInput>, mut writer: PieceWriter) -> Result<()> {
         let _under_way = UnderWay::new(&self.state);
         self.slot.peer().begin_work();
-        let streams = Streams {
+        let streams = RequestStreams {
             input: &mut reader,
             output: &mut writer,
         };
@@ -285,7 +291,7 @@ impl Job {
             Err(error) => writer.fail(&error.to_string()),
         }
         // A client that has received nothing waits for the advertisement, and sends no pack.
-        if self.work.target.service == Service::ReceivePack && self.counters.sent() > 0 {
+        if self.work.target.service == RequestedService::ReceivePack && self.counters.sent() > 0 {
             // The connection may have ended.
             let _ = self.leave.send(reader.into_source());
         }

@@ -10,7 +10,7 @@ use russh::keys::PrivateKey;
 use russh::keys::ssh_key::LineEnding;
 use russh::keys::ssh_key::private::{Ed25519Keypair, KeypairData};
 
-use crate::secret::{self, Made, Missing};
+use crate::secret::{self, MissingKey, NewKey};
 use crate::{Error, ErrorKind, Result};
 
 /// The largest size in bytes of the key file.
@@ -24,14 +24,14 @@ const OTHERS: u32 = 0o007;
 /// # Errors
 /// Fails with [`ErrorKind::Config`] or [`ErrorKind::Io`] if the file cannot be read or written, is
 /// not a private key, or is readable by other users.
-pub(super) fn obtain(path: &Path, missing: Missing) -> Result<PrivateKey> {
+pub(super) fn obtain(path: &Path, missing: MissingKey) -> Result<PrivateKey> {
     if let Some(key) = read(path)? {
         return Ok(key);
     }
     match missing {
-        Missing::Make => make(path),
-        Missing::Allow => generate(),
-        Missing::Refuse => Err(Error::new(
+        MissingKey::Make => make(path),
+        MissingKey::Allow => generate(),
+        MissingKey::Refuse => Err(Error::new(
             ErrorKind::Config,
             format!("there is no host key '{}'", path.display()),
         )),
@@ -61,7 +61,7 @@ fn make(path: &Path) -> Result<PrivateKey> {
             Error::new(ErrorKind::Io, "cannot write the host key").because(error)
         })?;
         let text = text.to_string();
-        Ok(Made { key, text })
+        Ok(NewKey { key, text })
     })
 }
 
@@ -71,7 +71,7 @@ fn read(path: &Path) -> Result<Option<PrivateKey>> {
         let message = format!("'{}' {what}", path.display());
         Err(Error::new(ErrorKind::Config, message))
     };
-    let links = pronto_io::untrusted::Links::Follow;
+    let links = pronto_io::untrusted::SymlinkPolicy::Follow;
     let bytes = match pronto_io::untrusted::read(path, links, LARGEST_BYTES) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == Io::NotFound => return Ok(None),
@@ -99,19 +99,19 @@ mod tests {
     fn a_key_is_made_once() {
         let folder = tempfile::tempdir().expect("a directory");
         let path = folder.path().join("key");
-        obtain(&path, Missing::Refuse).expect_err("there is none");
-        obtain(&path, Missing::Allow).expect("a key");
+        obtain(&path, MissingKey::Refuse).expect_err("there is none");
+        obtain(&path, MissingKey::Allow).expect("a key");
         assert!(!path.exists());
-        let made = obtain(&path, Missing::Make).expect("a key");
+        let made = obtain(&path, MissingKey::Make).expect("a key");
         let mode = std::fs::metadata(&path).expect("made").permissions().mode();
         assert_eq!(mode & 0o7777, 0o600);
-        let read = obtain(&path, Missing::Make).expect("a key");
+        let read = obtain(&path, MissingKey::Make).expect("a key");
         let print = |key: &PrivateKey| fingerprint(key.public_key());
         assert_eq!(print(&read), print(&made));
         let open = std::fs::Permissions::from_mode(0o644);
         std::fs::set_permissions(&path, open).expect("it is ours");
-        obtain(&path, Missing::Make).expect_err("others can read it");
+        obtain(&path, MissingKey::Make).expect_err("others can read it");
         std::fs::write(&path, "x").expect("a file");
-        obtain(&path, Missing::Make).expect_err("no key");
+        obtain(&path, MissingKey::Make).expect_err("no key");
     }
 }

@@ -9,9 +9,9 @@ use russh::server::Msg;
 use russh::{Channel, ChannelId};
 
 use crate::activity::Activity;
-use crate::admission::Connection;
+use crate::admission::AdmittedConnection;
 use crate::connection::Accepted;
-use crate::state::State;
+use crate::state::ServerState;
 
 /// The largest number of open channels of a connection.
 pub(crate) const MOST_CHANNELS: usize = 8;
@@ -20,10 +20,10 @@ pub(crate) const MOST_CHANNELS: usize = 8;
 pub(super) const REFUSED: u32 = 128;
 
 /// The shared state of a connection.
-pub(super) struct Link {
-    pub(super) state: Arc<State>,
+pub(super) struct SshConnection {
+    pub(super) state: Arc<ServerState>,
     pub(super) address: SocketAddr,
-    pub(super) connection: Arc<Connection>,
+    pub(super) connection: Arc<AdmittedConnection>,
     pub(super) activity: Arc<Activity>,
     is_draining: AtomicBool,
     is_encrypted: AtomicBool,
@@ -32,11 +32,11 @@ pub(super) struct Link {
     open: AtomicUsize,
     /// The channels without a request. They are stored here so that they can be dropped: the
     /// connection waits for the readers of its channels.
-    waiting: Mutex<HashMap<ChannelId, Waiting>>,
+    waiting: Mutex<HashMap<ChannelId, IdleChannel>>,
 }
 
 /// A channel without a request.
-pub(super) struct Waiting {
+pub(super) struct IdleChannel {
     pub(super) channel: Channel<Msg>,
     /// The value of `GIT_PROTOCOL`.
     pub(super) protocol: Option<String>,
@@ -44,11 +44,11 @@ pub(super) struct Waiting {
 }
 
 /// A guard that counts an open channel.
-pub(super) struct OpenChannel(Arc<Link>);
+pub(super) struct OpenChannel(Arc<SshConnection>);
 
 impl OpenChannel {
     /// Counts one more channel. Returns `None` if the connection has too many channels.
-    pub(super) fn new(link: &Arc<Link>) -> Option<Self> {
+    pub(super) fn new(link: &Arc<SshConnection>) -> Option<Self> {
         let counted = OpenChannel(Arc::clone(link));
         (link.open.fetch_add(1, Relaxed) < MOST_CHANNELS).then_some(counted)
     }
@@ -60,13 +60,13 @@ impl Drop for OpenChannel {
     }
 }
 
-impl Link {
-    pub(super) fn new(state: &Arc<State>, client: Accepted) -> Self {
+impl SshConnection {
+    pub(super) fn new(state: &Arc<ServerState>, client: Accepted) -> Self {
         let Accepted {
             address,
             connection,
         } = client;
-        Link {
+        SshConnection {
             state: Arc::clone(state),
             address,
             connection,
@@ -112,7 +112,7 @@ impl Link {
 
     /// Adds a channel without a request.
     pub(super) fn wait(&self, channel: Channel<Msg>, open: OpenChannel) {
-        let waiting = Waiting {
+        let waiting = IdleChannel {
             channel,
             protocol: None,
             open,
@@ -121,12 +121,12 @@ impl Link {
     }
 
     /// Changes a channel without a request. Returns whether there is one.
-    pub(super) fn change(&self, id: ChannelId, change: impl FnOnce(&mut Waiting)) -> bool {
+    pub(super) fn change(&self, id: ChannelId, change: impl FnOnce(&mut IdleChannel)) -> bool {
         self.waiting().get_mut(&id).map(change).is_some()
     }
 
     /// Removes and returns a channel without a request.
-    pub(super) fn take(&self, id: ChannelId) -> Option<Waiting> {
+    pub(super) fn take(&self, id: ChannelId) -> Option<IdleChannel> {
         self.waiting().remove(&id)
     }
 
@@ -156,7 +156,7 @@ impl Link {
 
     /// Locks the map. A panic of another thread does not make it inconsistent, because each change
     /// is a single step.
-    fn waiting(&self) -> MutexGuard<'_, HashMap<ChannelId, Waiting>> {
+    fn waiting(&self) -> MutexGuard<'_, HashMap<ChannelId, IdleChannel>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

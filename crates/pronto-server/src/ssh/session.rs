@@ -7,10 +7,10 @@ use russh::server::{Auth, ChannelOpenHandle, Handler, Msg, PublicKeyOffer, Verif
 use russh::{Channel, ChannelId, ChannelOpenFailure, Error, Pty};
 
 use super::exec::Exec;
-use super::link::{Link, OpenChannel, REFUSED};
+use super::link::{OpenChannel, REFUSED, SshConnection};
 use crate::access::ANONYMOUS;
 use crate::keys::{KeyHash, hash, is_accepted};
-use crate::permission::{Proof, Proven};
+use crate::permission::{IdentityProof, Proven};
 use crate::work::LONGEST_PROTOCOL;
 
 /// The largest number of channels of a connection over its lifetime. The library keeps some memory
@@ -22,23 +22,23 @@ const SMALLEST_PACKET: u32 = 1024;
 
 /// A user who has authenticated.
 #[derive(Clone)]
-pub(super) struct Login {
+pub(super) struct SshLogin {
     user: Arc<str>,
     key: KeyHash,
 }
 
 /// The handler of a connection.
-pub(super) struct Session {
-    link: Arc<Link>,
+pub(super) struct SshSession {
+    link: Arc<SshConnection>,
     /// The authenticated user, or `None` for anonymous, and before the login.
-    login: Option<Login>,
+    login: Option<SshLogin>,
     /// The number of channels that the client has opened over the lifetime of the connection.
     channels: usize,
 }
 
-impl Session {
-    pub(super) fn new(link: &Arc<Link>) -> Self {
-        Session {
+impl SshSession {
+    pub(super) fn new(link: &Arc<SshConnection>) -> Self {
+        SshSession {
             link: Arc::clone(link),
             login: None,
             channels: 0,
@@ -46,14 +46,14 @@ impl Session {
     }
 
     /// Returns the user of a key, if the server accepts login attempts from the address.
-    fn user_of(&self, key: &PublicKey) -> Option<Login> {
+    fn user_of(&self, key: &PublicKey) -> Option<SshLogin> {
         let setup = self.link.state.setup();
         (setup.admission)
             .may_authenticate(self.link.address.ip())
             .ok()?;
         let key = hash(key);
-        let user = setup.user_of(Proof::Key(&key))?;
-        Some(Login { user, key })
+        let user = setup.user_of(IdentityProof::Key(&key))?;
+        Some(SshLogin { user, key })
     }
 
     /// Checks that the channel has a request.
@@ -77,7 +77,11 @@ impl Session {
         let Some(login) = &self.login else {
             return Ok(None);
         };
-        let found = self.link.state.setup().user_of(Proof::Key(&login.key));
+        let found = self
+            .link
+            .state
+            .setup()
+            .user_of(IdentityProof::Key(&login.key));
         match found.filter(|found| *found == login.user) {
             Some(user) => Ok(Some(user)),
             None => {
@@ -88,7 +92,7 @@ impl Session {
     }
 }
 
-impl Handler for Session {
+impl Handler for SshSession {
     type Error = Error;
 
     /// Records the end of the handshake. The banner is an error message if login attempts from the

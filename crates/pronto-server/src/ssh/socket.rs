@@ -10,11 +10,11 @@ use tokio::net::TcpStream;
 
 /// A socket with one reader and one writer.
 #[derive(Clone, Debug)]
-pub(super) struct Socket(Arc<TcpStream>);
+pub(super) struct SshSocket(Arc<TcpStream>);
 
-impl Socket {
+impl SshSocket {
     pub(super) fn new(socket: TcpStream) -> Self {
-        Socket(Arc::new(socket))
+        SshSocket(Arc::new(socket))
     }
 
     /// Closes both directions: reads return the end of the stream, and writes fail.
@@ -24,7 +24,7 @@ impl Socket {
     }
 }
 
-impl AsyncRead for Socket {
+impl AsyncRead for SshSocket {
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -44,7 +44,7 @@ impl AsyncRead for Socket {
     }
 }
 
-impl AsyncWrite for Socket {
+impl AsyncWrite for SshSocket {
     fn poll_write(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,

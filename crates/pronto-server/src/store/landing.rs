@@ -6,11 +6,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bstr::{BStr, BString, ByteSlice as _};
-use pronto::receive_pack::{self, CheckedPush, Landing, Verdict};
-use pronto::refs::{self, Edit, Target};
+use pronto::receive_pack::{self, CheckedPush, PushDestination, RefVerdict};
+use pronto::refs::{self, Edit, RefTarget};
 use pronto_store::{
-    Bounds, Change, Error, ErrorKind, Expected, FileKind, NewFile, NewPack, Push, RefUpdate,
-    Result, Stored, Value, View,
+    Error, ErrorKind, ExpectedRefValue, FileKind, GenerationBounds, GenerationView, NewPack,
+    PackPush, RefUpdate, Result, StoreChange, StoredRefValue, StoredRepository, UploadFile,
 };
 
 use super::{StoredRepositories, tally};
@@ -18,16 +18,16 @@ use super::{StoredRepositories, tally};
 /// The destination of a push to a store.
 pub(super) struct StoreLanding {
     repositories: Arc<StoredRepositories>,
-    stored: Arc<Stored>,
+    stored: Arc<StoredRepository>,
     /// The view on which the push was checked.
-    view: Arc<View>,
+    view: Arc<GenerationView>,
 }
 
 impl StoreLanding {
     pub(super) fn new(
         repositories: Arc<StoredRepositories>,
-        stored: Arc<Stored>,
-        view: Arc<View>,
+        stored: Arc<StoredRepository>,
+        view: Arc<GenerationView>,
     ) -> Self {
         StoreLanding {
             repositories,
@@ -36,16 +36,16 @@ impl StoreLanding {
         }
     }
 
-    fn try_land(&self, checked: &CheckedPush<'_>) -> Result<Vec<Verdict>> {
+    fn try_land(&self, checked: &CheckedPush<'_>) -> Result<Vec<RefVerdict>> {
         let store = &self.repositories.store;
-        let mut push = Push {
+        let mut push = PackPush {
             base: Some(self.view.number()),
             is_atomic: checked.is_atomic,
-            bounds: Bounds {
+            bounds: GenerationBounds {
                 bytes: checked.bounds.bytes.as_ref().map(|bound| bound.most),
                 refs: checked.bounds.refs.as_ref().map(|bound| bound.most),
             },
-            ..Push::default()
+            ..PackPush::default()
         };
         for edit in checked.edits {
             push.updates.push(update(checked.repository, edit)?);
@@ -58,8 +58,9 @@ impl StoreLanding {
             }
             push.packs.push(uploaded);
         }
-        let expected: Vec<Expected> = push.updates.iter().map(|it| it.old.clone()).collect();
-        let outcome = store.wait(self.stored.commit(Change::Push(push)))?;
+        let expected: Vec<ExpectedRefValue> =
+            push.updates.iter().map(|it| it.old.clone()).collect();
+        let outcome = store.wait(self.stored.commit(StoreChange::Push(push)))?;
         tally::saw_generation(outcome.generation);
         if let Some(upkeep) = self.repositories.upkeep.get() {
             upkeep.note_change(&self.stored);
@@ -67,7 +68,7 @@ impl StoreLanding {
         let verdicts = outcome.verdicts.into_iter().zip(checked.edits);
         let verdicts = verdicts.zip(expected).map(|((verdict, edit), expected)| {
             if let Some(reason) = excess(&verdict, checked.bounds) {
-                return Verdict::Refused {
+                return RefVerdict::Refused {
                     reason,
                     detail: None,
                 };
@@ -79,18 +80,18 @@ impl StoreLanding {
     }
 }
 
-impl Landing for StoreLanding {
-    fn land(&self, checked: &CheckedPush<'_>) -> Vec<Verdict> {
+impl PushDestination for StoreLanding {
+    fn land(&self, checked: &CheckedPush<'_>) -> Vec<RefVerdict> {
         self.try_land(checked).unwrap_or_else(|error| {
             let (reason, detail) = explanation(&error);
             tally::failed(format!("{reason}: {error}"));
-            let refused = Verdict::Refused {
+            let refused = RefVerdict::Refused {
                 reason: reason.to_owned(),
                 detail: None,
             };
             let mut verdicts = vec![refused; checked.edits.len()];
             if let Some(first) = verdicts.first_mut() {
-                *first = Verdict::Refused {
+                *first = RefVerdict::Refused {
                     reason: reason.to_owned(),
                     detail: Some(detail.to_owned()),
                 };
@@ -146,25 +147,25 @@ fn update(repository: &pronto::Repository, edit: &Edit) -> Result<RefUpdate> {
         _ => edit.name.clone(),
     };
     let new = match &edit.change {
-        refs::Change::Set(Target::Object(id)) => {
+        refs::RefChangeKind::Set(RefTarget::Object(id)) => {
             let peeled = repository.peel_tag(*id).map_err(unreadable)?;
             let peeled = peeled.filter(|peeled| peeled != id);
-            Some(Value::Direct { id: *id, peeled })
+            Some(StoredRefValue::Direct { id: *id, peeled })
         }
-        refs::Change::Set(Target::Symbolic(target)) => {
-            Some(Value::Symbolic(target.as_bstr().to_owned()))
+        refs::RefChangeKind::Set(RefTarget::Symbolic(target)) => {
+            Some(StoredRefValue::Symbolic(target.as_bstr().to_owned()))
         }
-        refs::Change::Delete => None,
-        refs::Change::Verify => {
+        refs::RefChangeKind::Delete => None,
+        refs::RefChangeKind::Verify => {
             let message = format!("the ref '{name}' does not change");
             return Err(Error::new(ErrorKind::Unsupported, message));
         }
     };
     let old = match &edit.expected {
-        refs::Expected::Missing => Expected::Missing,
-        refs::Expected::Object(id) => Expected::Id(*id),
-        refs::Expected::Symbolic(target) => Expected::Symbolic(target.clone()),
-        refs::Expected::Anything | refs::Expected::Existing => Expected::Any,
+        refs::ExpectedValue::Missing => ExpectedRefValue::Missing,
+        refs::ExpectedValue::Object(id) => ExpectedRefValue::Id(*id),
+        refs::ExpectedValue::Symbolic(target) => ExpectedRefValue::Symbolic(target.clone()),
+        refs::ExpectedValue::Anything | refs::ExpectedValue::Existing => ExpectedRefValue::Any,
     };
     Ok(RefUpdate { name, old, new })
 }
@@ -183,7 +184,7 @@ fn new_pack(path: &Path) -> Result<NewPack> {
     for kind in [FileKind::Pack, FileKind::Index, FileKind::Reverse] {
         let file = path.with_extension(kind.extension());
         if kind != FileKind::Reverse || file.exists() {
-            files.push(NewFile::from_path(kind, &file)?);
+            files.push(UploadFile::from_path(kind, &file)?);
         }
     }
     Ok(NewPack {
@@ -195,15 +196,18 @@ fn new_pack(path: &Path) -> Result<NewPack> {
 }
 
 /// Returns the reason for a push that exceeds a bound.
-fn excess(verdict: &pronto_store::Verdict, bounds: &receive_pack::Bounds) -> Option<String> {
+fn excess(
+    verdict: &pronto_store::RefDecision,
+    bounds: &receive_pack::PushBounds,
+) -> Option<String> {
     match (verdict, &bounds.bytes, &bounds.refs) {
-        (pronto_store::Verdict::TooManyBytes(bytes), Some(bound), _) => {
+        (pronto_store::RefDecision::TooManyBytes(bytes), Some(bound), _) => {
             let (most, origin) = (bound.most, &bound.origin);
             Some(format!(
                 "the push is too large: the repository has {bytes} of {most} bytes: {origin}"
             ))
         }
-        (pronto_store::Verdict::TooManyRefs(refs), _, Some(bound)) => {
+        (pronto_store::RefDecision::TooManyRefs(refs), _, Some(bound)) => {
             let (most, origin) = (bound.most, &bound.origin);
             Some(format!(
                 "the repository has {refs} of {most} refs: {origin}"
@@ -215,24 +219,24 @@ fn excess(verdict: &pronto_store::Verdict, bounds: &receive_pack::Bounds) -> Opt
 
 /// Converts a verdict, with the reasons that Git uses.
 fn convert(
-    verdict: pronto_store::Verdict,
+    verdict: pronto_store::RefDecision,
     name: &BStr,
-    expected: &Expected,
+    expected: &ExpectedRefValue,
     is_atomic: bool,
-) -> Verdict {
+) -> RefVerdict {
     let (reason, detail) = match verdict {
-        pronto_store::Verdict::Applied => return Verdict::Changed,
-        pronto_store::Verdict::Stale(found) => stale(found.as_ref(), name, expected),
-        pronto_store::Verdict::Conflicts(other) => (
+        pronto_store::RefDecision::Applied => return RefVerdict::Changed,
+        pronto_store::RefDecision::Stale(found) => stale(found.as_ref(), name, expected),
+        pronto_store::RefDecision::Conflicts(other) => (
             "refname conflict",
             Some(format!("'{other}' exists; cannot create '{name}'")),
         ),
-        pronto_store::Verdict::Aborted => ("atomic transaction failed", None),
-        pronto_store::Verdict::TooManyBytes(_) | pronto_store::Verdict::TooManyRefs(_) => {
+        pronto_store::RefDecision::Aborted => ("atomic transaction failed", None),
+        pronto_store::RefDecision::TooManyBytes(_) | pronto_store::RefDecision::TooManyRefs(_) => {
             ("quota exceeded", None)
         }
     };
-    Verdict::Refused {
+    RefVerdict::Refused {
         reason: match is_atomic {
             true => "atomic transaction failed".to_owned(),
             false => reason.to_owned(),
@@ -242,28 +246,28 @@ fn convert(
 }
 
 fn stale(
-    found: Option<&Value>,
+    found: Option<&StoredRefValue>,
     name: &BStr,
-    expected: &Expected,
+    expected: &ExpectedRefValue,
 ) -> (&'static str, Option<String>) {
-    let value = |value: &Value| match value {
-        Value::Direct { id, .. } => id.to_string(),
-        Value::Symbolic(target) => target.to_string(),
+    let value = |value: &StoredRefValue| match value {
+        StoredRefValue::Direct { id, .. } => id.to_string(),
+        StoredRefValue::Symbolic(target) => target.to_string(),
     };
     match (found, expected) {
         (None, _) => (
             "reference does not exist",
             Some(format!("unable to resolve reference '{name}'")),
         ),
-        (Some(_), Expected::Missing) => (
+        (Some(_), ExpectedRefValue::Missing) => (
             "reference already exists",
             Some("reference already exists".to_owned()),
         ),
         (Some(found), expected) => {
             let wanted = match expected {
-                Expected::Id(id) => id.to_string(),
-                Expected::Symbolic(target) => target.to_string(),
-                Expected::Any | Expected::Missing => "nothing".to_owned(),
+                ExpectedRefValue::Id(id) => id.to_string(),
+                ExpectedRefValue::Symbolic(target) => target.to_string(),
+                ExpectedRefValue::Any | ExpectedRefValue::Missing => "nothing".to_owned(),
             };
             let detail = format!("is at {} but expected {wanted}", value(found));
             ("incorrect old value provided", Some(detail))
@@ -277,12 +281,12 @@ mod tests {
 
     #[test]
     fn an_unknown_outcome_is_not_called_a_failure() {
-        let told = |kind| explanation(&Error::new(kind, "x"));
-        let (reason, detail) = told(ErrorKind::Unknown);
+        let explained = |kind| explanation(&Error::new(kind, "x"));
+        let (reason, detail) = explained(ErrorKind::Unknown);
         assert!(!reason.contains("fail") && !detail.contains("fail"));
         assert!(reason.contains("unknown") && detail.contains("fetch"));
         for kind in [ErrorKind::Unavailable, ErrorKind::Corrupt] {
-            assert!(told(kind).1.contains("nothing was changed"));
+            assert!(explained(kind).1.contains("nothing was changed"));
         }
     }
 
@@ -290,16 +294,16 @@ mod tests {
     fn refusals_have_the_reasons_of_git() {
         let id = |byte: u8| pronto::ObjectId::from_bytes_or_panic(&[byte; 20]);
         let name = BStr::new("refs/heads/a");
-        let reason = |verdict, expected: Expected, is_atomic| match convert(
+        let reason = |verdict, expected: ExpectedRefValue, is_atomic| match convert(
             verdict, name, &expected, is_atomic,
         ) {
-            Verdict::Changed => "changed".to_owned(),
-            Verdict::Refused { reason, .. } => reason,
+            RefVerdict::Changed => "changed".to_owned(),
+            RefVerdict::Refused { reason, .. } => reason,
         };
         let stale = |found: Option<u8>| {
-            pronto_store::Verdict::Stale(found.map(|byte| Value::direct(id(byte))))
+            pronto_store::RefDecision::Stale(found.map(|byte| StoredRefValue::direct(id(byte))))
         };
-        let wanted = || Expected::Id(id(1));
+        let wanted = || ExpectedRefValue::Id(id(1));
         assert_eq!(
             reason(stale(Some(2)), wanted(), false),
             "incorrect old value provided"
@@ -309,7 +313,7 @@ mod tests {
             "reference does not exist"
         );
         assert_eq!(
-            reason(stale(Some(2)), Expected::Missing, false),
+            reason(stale(Some(2)), ExpectedRefValue::Missing, false),
             "reference already exists"
         );
         assert_eq!(
@@ -317,7 +321,7 @@ mod tests {
             "atomic transaction failed"
         );
         assert_eq!(
-            reason(pronto_store::Verdict::Applied, wanted(), true),
+            reason(pronto_store::RefDecision::Applied, wanted(), true),
             "changed"
         );
     }

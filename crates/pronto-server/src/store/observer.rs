@@ -12,7 +12,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
-use pronto_store::{Call, ErrorKind};
+use pronto_store::{ErrorKind, MeteredCall};
 
 use super::{StoredRepositories, tally};
 
@@ -32,16 +32,16 @@ pub(crate) enum Health {
 }
 
 /// Counts the calls of the store, and records their results.
-pub(super) struct Observer {
+pub(super) struct StoreMetrics {
     calls: Family<CallLabels, Counter>,
     failures: Family<CallLabels, Counter>,
     bytes: Family<CallLabels, Counter<u64, AtomicU64>>,
     seconds: Family<CallLabels, Histogram>,
-    state: Mutex<State>,
+    state: Mutex<ObserverState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ObserverState {
     /// The time at which the last call ended.
     last: Option<Instant>,
     /// The time since which calls of the store fail, and the time since which calls of the database
@@ -50,11 +50,11 @@ struct State {
     is_checking: bool,
 }
 
-impl Default for Observer {
+impl Default for StoreMetrics {
     fn default() -> Self {
         // The buckets range from a millisecond to about a minute.
         let histogram = || Histogram::new(exponential_buckets(0.001, 3.0, 11));
-        Observer {
+        StoreMetrics {
             calls: Family::default(),
             failures: Family::default(),
             bytes: Family::default(),
@@ -64,8 +64,8 @@ impl Default for Observer {
     }
 }
 
-impl pronto_store::Observer for Observer {
-    fn called(&self, call: &Call) {
+impl pronto_store::CallObserver for StoreMetrics {
+    fn called(&self, call: &MeteredCall) {
         let labels = vec![("call", call.kind.name())];
         self.calls.get_or_create(&labels).inc();
         if call.error.is_some() {
@@ -87,8 +87,8 @@ impl pronto_store::Observer for Observer {
     }
 }
 
-impl Observer {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl StoreMetrics {
+    fn state(&self) -> MutexGuard<'_, ObserverState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -28,13 +28,13 @@ pub(crate) struct Tally {
 
 /// A guard that marks the thread as working for a request.
 #[derive(Debug)]
-pub(crate) struct Entered(PhantomData<*const ()>);
+pub(crate) struct TallyGuard(PhantomData<*const ()>);
 
 impl Tally {
     /// Counts the calls of this thread until the guard is dropped.
-    pub(crate) fn enter(self: &Arc<Self>) -> Entered {
+    pub(crate) fn enter(self: &Arc<Self>) -> TallyGuard {
         CURRENT.with(|current| current.replace(Some(Arc::clone(self))));
-        Entered(PhantomData)
+        TallyGuard(PhantomData)
     }
 
     /// Returns the counts, or `None` if the request did not use a store.
@@ -56,7 +56,7 @@ impl Tally {
     }
 }
 
-impl Drop for Entered {
+impl Drop for TallyGuard {
     fn drop(&mut self) {
         CURRENT.with(|current| current.take());
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use pronto_server::config::{Config, TlsFiles};
+use pronto_server::config::{ServerConfig, TlsFiles};
 
 use crate::stored::{Place, in_both_places};
 use crate::support::{Server, Site};
@@ -93,7 +93,7 @@ impl Certificates {
         })
     }
 
-    fn add_to(&self, mut config: Config) -> Config {
+    fn add_to(&self, mut config: ServerConfig) -> ServerConfig {
         config.tls = Some(TlsFiles {
             certificate: self.server.clone(),
             key: self.server_key.clone(),

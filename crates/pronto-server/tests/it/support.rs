@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use pronto::Environment;
 use pronto_io::interrupt::Interrupt;
-use pronto_server::config::Config;
-use pronto_server::service::{Git, Native};
+use pronto_server::config::ServerConfig;
+use pronto_server::service::{GitProgram, Native};
 use pronto_server::users::{self, TokenMode};
 use pronto_server::{Control, Event, Options, Started, serve};
 use test_support::git::reference;
@@ -92,12 +92,12 @@ impl Site {
     }
 
     /// Writes a configuration for the repositories, and parses it.
-    pub(crate) fn config(&self, text: &str) -> Config {
+    pub(crate) fn config(&self, text: &str) -> ServerConfig {
         self.configured.set(self.configured.get() + 1);
         let file = self.path("pronto-server.toml");
         let text = self.file(text);
         std::fs::write(&file, text).expect("a file");
-        let mut config = Config::read(&file).expect("it is valid");
+        let mut config = ServerConfig::read(&file).expect("it is valid");
         config.http = vec![([127, 0, 0, 1], 0).into()];
         config
     }
@@ -168,7 +168,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    pub(crate) fn start(site: &Site, config: Config) -> Self {
+    pub(crate) fn start(site: &Site, config: ServerConfig) -> Self {
         site.root.publish_new();
         let mut environment = Environment::empty(site.scratch.path());
         environment.set("HOME", site.scratch.path());
@@ -192,7 +192,7 @@ impl Server {
                 selections: Arc::default(),
                 listings: None,
                 bundles: None,
-                git: Git::default(),
+                git: GitProgram::default(),
             }),
             Box::new(move |event| log.push(event.clone())),
         );

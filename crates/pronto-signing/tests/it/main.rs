@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use pronto_config::{Environment, ErrorKind};
 use pronto_io::interrupt::Interrupt;
-use pronto_signing::{Format, Settings, Signer, Status, Trust, signature_start};
+use pronto_signing::{
+    KeyTrust, Settings, SignatureFormat, SignatureStatus, Signer, signature_start,
+};
 use test_support::keys::{GpgHome, make_ssh_key};
 use test_support::{skip, write_program};
 
@@ -60,14 +62,17 @@ fn gpg_signs_and_checks() {
     assert_eq!(signature_start(&signed), 7);
     for signer in [signer, signer.detached()] {
         let check = signer.check(b"a text\n", &signature).expect("it is run");
-        assert_eq!((check.status, check.trust), (Status::Good, Trust::Ultimate));
+        assert_eq!(
+            (check.status, check.trust),
+            (SignatureStatus::Good, KeyTrust::Ultimate)
+        );
         assert!(check.is_good() && check.signer.is_some_and(|name| name == NAME));
         let check = signer.check(b"a TEXT\n", &signature).expect("it is run");
-        assert!(check.status == Status::Bad && !check.is_good());
+        assert!(check.status == SignatureStatus::Bad && !check.is_good());
     }
     let other = Keys::new();
     let check = other.signer(&settings).check(b"a text\n", &signature);
-    assert_eq!(check.expect("it is run").status, Status::Unknown);
+    assert_eq!(check.expect("it is run").status, SignatureStatus::Unknown);
     let error = signer
         .check(b"a text\n", b"no signature")
         .expect_err("it is none");
@@ -85,7 +90,7 @@ fn ssh_signs_and_checks() {
     std::fs::write(keys.path("allowed"), format!("me@x {public}")).expect("a file");
     std::fs::write(keys.path("nobody"), "").expect("a file");
     let mut settings = Settings::default();
-    settings.format = Format::Ssh;
+    settings.format = SignatureFormat::Ssh;
     settings.signing_key = Some("~/key".into());
     let signer = keys.signer(&settings);
     let key = signer.key(|| unreachable!("the key is set")).expect("set");
@@ -105,19 +110,25 @@ fn ssh_signs_and_checks() {
         check.expect("it is run")
     };
     let good = check("allowed", None, b"a text\n");
-    assert_eq!((good.status, good.trust), (Status::Good, Trust::Fully));
+    assert_eq!(
+        (good.status, good.trust),
+        (SignatureStatus::Good, KeyTrust::Fully)
+    );
     assert!(good.is_good());
     assert_eq!(good.signer.expect("a principal"), "me@x");
     assert_eq!(good.key.expect("a key"), fingerprint);
-    assert_eq!(check("allowed", None, b"a TEXT\n").status, Status::Bad);
+    assert_eq!(
+        check("allowed", None, b"a TEXT\n").status,
+        SignatureStatus::Bad
+    );
     let unknown = check("nobody", None, b"a text\n");
     assert_eq!(
         (unknown.status, unknown.signer.clone()),
-        (Status::Good, None)
+        (SignatureStatus::Good, None)
     );
-    assert!(!unknown.is_good() && unknown.trust == Trust::Undefined);
+    assert!(!unknown.is_good() && unknown.trust == KeyTrust::Undefined);
     let revoked = check("allowed", Some(&file.with_extension("pub")), b"a text\n");
-    assert_eq!(revoked.status, Status::Bad);
+    assert_eq!(revoked.status, SignatureStatus::Bad);
     let missing = check("allowed", Some(Path::new("nowhere")), b"a text\n");
     assert!(missing.is_good() && missing.missing_revocation_file.is_some());
     let left = std::fs::read_dir(keys.home.path()).expect("a directory");
@@ -140,7 +151,7 @@ fn a_program_that_hangs_ends_with_the_interrupt() {
     let file = keys.path("config");
     std::fs::write(&file, line).expect("a file");
     let config = loader
-        .file(&file, pronto_config::config::Scope::Global)
+        .file(&file, pronto_config::config::ConfigScope::Global)
         .load()
         .expect("well formed");
     let settings = Settings::of(&config, None).expect("well formed");

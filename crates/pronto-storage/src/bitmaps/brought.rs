@@ -14,8 +14,8 @@ use pronto_pack::bitmap::name_hash;
 use pronto_repository::objects::from_odb;
 use pronto_repository::{Error, ErrorKind, Result};
 
-use super::commits::{Number, Ordered};
-use super::{Objects, Work};
+use super::commits::{BitmapCommitNumber, Ordered};
+use super::{BitmapContext, BitmapObjects};
 
 /// The number of parents with which a commit is compared. More parents would save little.
 const COMPARED: usize = 2;
@@ -23,15 +23,15 @@ const COMPARED: usize = 2;
 /// The introduced objects of all commits, as bits.
 #[derive(Debug, Default)]
 pub(crate) struct Brought {
-    parts: Vec<Part>,
+    parts: Vec<WorkerBits>,
     /// For each commit, the number of its part and the range in that part.
     places: Vec<(u32, std::ops::Range<usize>)>,
 }
 
 /// The results of one worker.
 #[derive(Debug, Default)]
-struct Part {
-    commits: Vec<(Number, std::ops::Range<usize>)>,
+struct WorkerBits {
+    commits: Vec<(BitmapCommitNumber, std::ops::Range<usize>)>,
     bits: Vec<u32>,
     /// The name hash of each bit in `bits`.
     hashes: Vec<u32>,
@@ -39,7 +39,7 @@ struct Part {
 
 impl Brought {
     /// Returns the bits of the objects that `commit` introduces.
-    pub(super) fn of(&self, commit: Number) -> &[u32] {
+    pub(super) fn of(&self, commit: BitmapCommitNumber) -> &[u32] {
         let (part, range) = &self.places[commit as usize];
         &self.parts[*part as usize].bits[range.clone()]
     }
@@ -62,20 +62,20 @@ impl Brought {
 /// Fails with [`ErrorKind::Refused`] if an object is not in `objects`, [`ErrorKind::Object`] if a tree
 /// cannot be read, or [`ErrorKind::Interrupted`].
 pub(super) fn brought(
-    work: &Work<'_>,
-    objects: &Objects<'_>,
+    work: &BitmapContext<'_>,
+    objects: &BitmapObjects<'_>,
     history: &Ordered,
 ) -> Result<Brought> {
-    let parts: Mutex<Vec<Part>> = Mutex::default();
+    let parts: Mutex<Vec<WorkerBits>> = Mutex::default();
     let failed: Mutex<Option<Error>> = Mutex::default();
     let count = history.commits.len();
     pool::run(
         Workers::Exactly(pool::cores().min(1 + count / 256)),
         count,
-        || Comparison::new(work, objects),
+        || TreeComparison::new(work, objects),
         |comparison, numbers| {
             for number in numbers {
-                if let Err(error) = comparison.commit(history, number as Number) {
+                if let Err(error) = comparison.commit(history, number as BitmapCommitNumber) {
                     let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
                     failed.get_or_insert(error);
                     return ControlFlow::Break(());
@@ -104,18 +104,18 @@ pub(super) fn brought(
 }
 
 /// A tree of a commit, and the trees at the same path in its parents.
-struct Place {
+struct ComparedTree {
     tree: ObjectId,
     /// The hash of the path of the tree.
     path: u32,
     others: [Option<ObjectId>; COMPARED],
 }
 
-struct Comparison<'a> {
-    work: &'a Work<'a>,
-    objects: &'a Objects<'a>,
-    part: Part,
-    places: Vec<Place>,
+struct TreeComparison<'a> {
+    work: &'a BitmapContext<'a>,
+    objects: &'a BitmapObjects<'a>,
+    part: WorkerBits,
+    places: Vec<ComparedTree>,
     /// The trees that were visited for this commit. A tree at several paths is visited once: all its
     /// entries are introduced, or in a parent.
     seen: HashSet<u32>,
@@ -123,12 +123,12 @@ struct Comparison<'a> {
     others: [Vec<u8>; COMPARED],
 }
 
-impl<'a> Comparison<'a> {
-    fn new(work: &'a Work<'a>, objects: &'a Objects<'a>) -> Self {
-        Comparison {
+impl<'a> TreeComparison<'a> {
+    fn new(work: &'a BitmapContext<'a>, objects: &'a BitmapObjects<'a>) -> Self {
+        TreeComparison {
             work,
             objects,
-            part: Part::default(),
+            part: WorkerBits::default(),
             places: Vec::new(),
             seen: HashSet::new(),
             content: Vec::new(),
@@ -136,7 +136,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    fn commit(&mut self, history: &Ordered, number: Number) -> Result<()> {
+    fn commit(&mut self, history: &Ordered, number: BitmapCommitNumber) -> Result<()> {
         self.work.check()?;
         let start = self.part.bits.len();
         let tree = history.commits[number as usize].tree;
@@ -146,7 +146,7 @@ impl<'a> Comparison<'a> {
             let others = std::array::from_fn(|_| parents.next());
             self.seen.clear();
             self.bring(&tree, 0)?;
-            self.places.push(Place {
+            self.places.push(ComparedTree {
                 tree,
                 path: 0,
                 others,
@@ -168,7 +168,7 @@ impl<'a> Comparison<'a> {
         Ok(bit)
     }
 
-    fn compare(&mut self, place: &Place) -> Result<()> {
+    fn compare(&mut self, place: &ComparedTree) -> Result<()> {
         let mut content = std::mem::take(&mut self.content);
         let mut others = std::mem::take(&mut self.others);
         self.read(&place.tree, &mut content)?;
@@ -178,7 +178,7 @@ impl<'a> Comparison<'a> {
                 self.read(id, other)?;
             }
         }
-        let mut entries = Entries {
+        let mut entries = ComparedEntries {
             rest: &content,
             others: others.each_ref().map(Vec::as_slice),
             id_len: place.tree.kind().len_in_bytes(),
@@ -191,7 +191,7 @@ impl<'a> Comparison<'a> {
             let hash = name_hash(place.path, entry.name);
             let bit = self.bring(&id, hash)?;
             if entry.is_directory() && self.seen.insert(bit) {
-                self.places.push(Place {
+                self.places.push(ComparedTree {
                     tree: id,
                     path: name_hash(hash, b"/"),
                     others: counterparts,
@@ -221,7 +221,7 @@ impl<'a> Comparison<'a> {
 }
 
 /// The entries of a tree, and the entries of the trees at the same path in the parents.
-struct Entries<'a> {
+struct ComparedEntries<'a> {
     rest: &'a [u8],
     others: [&'a [u8]; COMPARED],
     id_len: usize,
@@ -241,7 +241,7 @@ fn is_before(entry: &TreeEntry<'_>, other: &TreeEntry<'_>) -> bool {
     }
 }
 
-impl<'a> Entries<'a> {
+impl<'a> ComparedEntries<'a> {
     /// Returns the next entry that no parent has under this name, and the directories of this name in
     /// the parents. Returns `None` at the end, or if the rest is malformed.
     fn next_new(&mut self) -> Option<(TreeEntry<'a>, [Option<ObjectId>; COMPARED])> {

@@ -13,7 +13,7 @@ use pronto_repository::objects::from_odb;
 use pronto_repository::{Error, ErrorKind, Result};
 
 use super::lacking;
-use super::{Objects, Tips, Work};
+use super::{BitmapContext, BitmapObjects, BitmapTips};
 
 /// The number of commits below which each commit gets a bitmap.
 const FEW: usize = 100;
@@ -25,15 +25,15 @@ const RECENT: usize = 20_000;
 /// The largest number of commits between two bitmaps among older commits.
 const FAR: usize = 5_000;
 
-/// The number of a commit in a [`History`].
-pub(super) type Number = u32;
+/// The number of a commit in a [`NumberedHistory`].
+pub(super) type BitmapCommitNumber = u32;
 
 /// The marker for a missing parent.
-const NONE: Number = Number::MAX;
+const NONE: BitmapCommitNumber = BitmapCommitNumber::MAX;
 
 /// A commit with its tree and parents.
 #[derive(Clone, Debug)]
-pub(super) struct Commit {
+pub(super) struct BitmapCommit {
     id: ObjectId,
     /// The id of its tree.
     pub(super) tree: ObjectId,
@@ -43,7 +43,7 @@ pub(super) struct Commit {
     parents: Range<u32>,
 }
 
-impl Commit {
+impl BitmapCommit {
     /// Returns the row of the commit in the pack index.
     ///
     /// # Errors
@@ -55,42 +55,42 @@ impl Commit {
 
 /// Commits, numbered, and their parents.
 #[derive(Debug, Default)]
-pub(super) struct History {
-    commits: Vec<Commit>,
-    parents: Vec<Number>,
+pub(super) struct NumberedHistory {
+    commits: Vec<BitmapCommit>,
+    parents: Vec<BitmapCommitNumber>,
     /// The commits to which refs point, in the order of the refs.
-    tips: Vec<Number>,
+    tips: Vec<BitmapCommitNumber>,
 }
 
 /// A part of a history, numbered so that commits precede their parents.
 #[derive(Debug, Default)]
 pub(super) struct Ordered {
     /// The commits by their numbers.
-    pub(super) commits: Vec<Commit>,
-    parents: Vec<Number>,
+    pub(super) commits: Vec<BitmapCommit>,
+    parents: Vec<BitmapCommitNumber>,
     /// The commits that get bitmaps, in the order in which the bitmaps are stored.
-    pub(super) selected: Vec<Number>,
+    pub(super) selected: Vec<BitmapCommitNumber>,
 }
 
 impl Ordered {
     /// Returns the parents of commit `of`.
-    pub(super) fn parents(&self, of: Number) -> &[Number] {
+    pub(super) fn parents(&self, of: BitmapCommitNumber) -> &[BitmapCommitNumber] {
         let range = &self.commits[of as usize].parents;
         &self.parents[range.start as usize..range.end as usize]
     }
 }
 
 struct Gathering<'a> {
-    work: &'a Work<'a>,
-    objects: &'a Objects<'a>,
+    work: &'a BitmapContext<'a>,
+    objects: &'a BitmapObjects<'a>,
     /// The shallow boundary, sorted.
     cut: &'a [ObjectId],
     /// Whether commits may be missing.
     is_partial: bool,
-    history: History,
+    history: NumberedHistory,
     /// The parents of all commits; each commit has a range of them.
     parent_ids: Vec<ObjectId>,
-    by_id: HashMap<ObjectId, Number>,
+    by_id: HashMap<ObjectId, BitmapCommitNumber>,
     buffer: Vec<u8>,
 }
 
@@ -98,13 +98,17 @@ struct Gathering<'a> {
 ///
 /// # Errors
 /// Fails with [`ErrorKind::Object`] if a commit is missing or malformed.
-pub(super) fn gather(work: &Work<'_>, objects: &Objects<'_>, tips: &Tips) -> Result<History> {
+pub(super) fn gather(
+    work: &BitmapContext<'_>,
+    objects: &BitmapObjects<'_>,
+    tips: &BitmapTips,
+) -> Result<NumberedHistory> {
     let mut gathering = Gathering {
         work,
         objects,
         cut: work.repository.shallow_commits()?,
         is_partial: !work.store.promisor_packs().map_err(from_odb)?.is_empty(),
-        history: History::default(),
+        history: NumberedHistory::default(),
         parent_ids: Vec::new(),
         by_id: HashMap::new(),
         buffer: Vec::new(),
@@ -131,7 +135,7 @@ impl Gathering<'_> {
         match header.map(|header| header.kind) {
             Some(ObjectKind::Commit) => {
                 // Only tips are numbered at this point, so a new tip gets the next number.
-                let next = self.history.commits.len() as Number;
+                let next = self.history.commits.len() as BitmapCommitNumber;
                 let number = self.number(&id)?;
                 if number == next {
                     self.history.tips.push(number);
@@ -146,7 +150,7 @@ impl Gathering<'_> {
         }
     }
 
-    fn number(&mut self, id: &oid) -> Result<Number> {
+    fn number(&mut self, id: &oid) -> Result<BitmapCommitNumber> {
         if let Some(number) = self.by_id.get(id) {
             return Ok(*number);
         }
@@ -163,8 +167,8 @@ impl Gathering<'_> {
         }
         let start = self.parent_ids.len() as u32;
         self.parent_ids.extend(links.parents);
-        let number = self.history.commits.len() as Number;
-        self.history.commits.push(Commit {
+        let number = self.history.commits.len() as BitmapCommitNumber;
+        self.history.commits.push(BitmapCommit {
             id: id.to_owned(),
             tree: links.tree,
             row,
@@ -176,8 +180,8 @@ impl Gathering<'_> {
     }
 }
 
-impl History {
-    fn parents(&self, of: Number) -> impl Iterator<Item = Number> + '_ {
+impl NumberedHistory {
+    fn parents(&self, of: BitmapCommitNumber) -> impl Iterator<Item = BitmapCommitNumber> + '_ {
         let range = &self.commits[of as usize].parents;
         let parents = &self.parents[range.start as usize..range.end as usize];
         parents.iter().copied().filter(|parent| *parent != NONE)
@@ -185,11 +189,11 @@ impl History {
 
     /// Returns the commits in the index, newest first. Commits with equal dates are in the order in
     /// which Git visits them.
-    fn candidates(&self) -> Vec<Number> {
+    fn candidates(&self) -> Vec<BitmapCommitNumber> {
         let mut queue = BinaryHeap::new();
         let mut seen = vec![false; self.commits.len()];
         let mut arrivals = 0u32;
-        let mut push = |queue: &mut BinaryHeap<_>, number: Number| {
+        let mut push = |queue: &mut BinaryHeap<_>, number: BitmapCommitNumber| {
             if !std::mem::replace(&mut seen[number as usize], true) {
                 let time = self.commits[number as usize].time;
                 queue.push((time, Reverse(arrivals), number));
@@ -213,7 +217,11 @@ impl History {
     /// Selects the commits that get bitmaps, newest first. As in Git, the newest commits are selected
     /// densely and older ones sparsely. In each stretch a preferred commit is selected, else the oldest
     /// merge, else the oldest commit. Then the newest tips are added, as `tips` requests.
-    pub(super) fn select(&self, progress: &dyn Progress, tips: &Tips) -> Vec<Number> {
+    pub(super) fn select(
+        &self,
+        progress: &dyn Progress,
+        tips: &BitmapTips,
+    ) -> Vec<BitmapCommitNumber> {
         let candidates = self.candidates();
         if candidates.len() < FEW {
             return candidates;
@@ -223,9 +231,10 @@ impl History {
         let mut at = 0;
         while let Some(stretch) = candidates.get(at..=at + distance(at)) {
             meter.add(stretch.len() as u64);
-            let commit = |number: &Number| &self.commits[*number as usize];
-            let is_preferred = |number: &&Number| tips.preferred.contains(&commit(number).id);
-            let is_merge = |number: &&Number| commit(number).parents.len() > 1;
+            let commit = |number: &BitmapCommitNumber| &self.commits[*number as usize];
+            let is_preferred =
+                |number: &&BitmapCommitNumber| tips.preferred.contains(&commit(number).id);
+            let is_merge = |number: &&BitmapCommitNumber| commit(number).parents.len() > 1;
             let chosen = match stretch {
                 [only] => Some(only),
                 _ => (stretch.iter().find(is_preferred))
@@ -243,7 +252,12 @@ impl History {
     }
 
     /// Adds the newest `most` tips to `selected`, in the order of `candidates`.
-    fn with_tips(&self, selected: &[Number], most: usize, candidates: &[Number]) -> Vec<Number> {
+    fn with_tips(
+        &self,
+        selected: &[BitmapCommitNumber],
+        most: usize,
+        candidates: &[BitmapCommitNumber],
+    ) -> Vec<BitmapCommitNumber> {
         let mut is_tip = vec![false; self.commits.len()];
         self.tips
             .iter()
@@ -259,11 +273,11 @@ impl History {
     }
 
     /// Returns the selected commits and their ancestors.
-    pub(super) fn ancestors_of(self, selected: &[Number]) -> Ordered {
+    pub(super) fn ancestors_of(self, selected: &[BitmapCommitNumber]) -> Ordered {
         let order = self.topological(selected);
         let mut numbers = vec![NONE; self.commits.len()];
         for (new, old) in order.iter().enumerate() {
-            numbers[*old as usize] = new as Number;
+            numbers[*old as usize] = new as BitmapCommitNumber;
         }
         let mut ordered = Ordered {
             commits: Vec::with_capacity(order.len()),
@@ -274,7 +288,7 @@ impl History {
             let start = ordered.parents.len() as u32;
             let parents = self.parents(old).map(|parent| numbers[parent as usize]);
             ordered.parents.extend(parents);
-            ordered.commits.push(Commit {
+            ordered.commits.push(BitmapCommit {
                 parents: start..ordered.parents.len() as u32,
                 ..self.commits[old as usize].clone()
             });
@@ -284,10 +298,10 @@ impl History {
 
     /// Returns `from` and its ancestors, children first. A first parent directly follows its child if
     /// possible, so that neighbours have many objects in common.
-    fn topological(&self, from: &[Number]) -> Vec<Number> {
+    fn topological(&self, from: &[BitmapCommitNumber]) -> Vec<BitmapCommitNumber> {
         let mut children = vec![0u32; self.commits.len()];
         let mut seen = vec![false; self.commits.len()];
-        let mut stack: Vec<Number> = Vec::new();
+        let mut stack: Vec<BitmapCommitNumber> = Vec::new();
         for number in from {
             if !std::mem::replace(&mut seen[*number as usize], true) {
                 stack.push(*number);
@@ -305,7 +319,7 @@ impl History {
             .iter()
             .rev()
             .filter(|number| children[**number as usize] == 0);
-        let mut ready: Vec<Number> = childless.copied().collect();
+        let mut ready: Vec<BitmapCommitNumber> = childless.copied().collect();
         let mut order = Vec::new();
         while let Some(number) = ready.pop() {
             order.push(number);

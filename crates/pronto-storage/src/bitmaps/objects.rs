@@ -3,47 +3,47 @@
 use gix_object::Kind as ObjectKind;
 use pronto_hash::oid;
 use pronto_pack::bitmap::Bits;
-use pronto_pack::idx::{Index, IndexPosition};
+use pronto_pack::idx::{IndexPosition, PackIndex};
 use pronto_pack::midx::MultiIndex;
-use pronto_pack::pack::{Pack, PackOrder, PackPosition, kinds};
+use pronto_pack::pack::{PackOrder, PackPosition, PackReader, kinds};
 use pronto_repository::Notice;
 use pronto_repository::history::from_graph;
 use pronto_repository::objects::from_odb;
 use pronto_repository::{Error, ErrorKind, Result};
 
-use super::Work;
+use super::BitmapContext;
 use super::lacking;
 
 /// A callback that gets the bit of an object and a name hash.
 pub(super) type VisitHash<'f> = dyn FnMut(u32, u32) + 'f;
 
 /// The objects of a pack or a multi-pack-index.
-pub(crate) struct Objects<'a> {
-    index: Table<'a>,
+pub(crate) struct BitmapObjects<'a> {
+    index: BitmappedIndex<'a>,
     /// The bit of the object in each row of the index.
     bits: Vec<u32>,
     kinds: [Bits; 4],
 }
 
-enum Table<'a> {
-    Pack(&'a Index),
+enum BitmappedIndex<'a> {
+    Pack(&'a PackIndex),
     Multi(&'a MultiIndex),
 }
 
 /// A pack of the multi-pack-index.
-pub(crate) struct Member {
-    pub(crate) pack: Pack,
-    pub(crate) index: Index,
+pub(crate) struct MidxPack {
+    pub(crate) pack: PackReader,
+    pub(crate) index: PackIndex,
 }
 
-impl<'a> Objects<'a> {
+impl<'a> BitmapObjects<'a> {
     /// Lists the objects of one pack.
     ///
     /// # Errors
     /// Fails with [`ErrorKind::Object`] or [`ErrorKind::Io`] if the pack cannot be read.
-    pub(crate) fn of_pack(pack: &Pack, index: &'a Index) -> Result<Objects<'a>> {
+    pub(crate) fn of_pack(pack: &PackReader, index: &'a PackIndex) -> Result<BitmapObjects<'a>> {
         let order = PackOrder::new(pack, index).map_err(from_graph)?;
-        let mut objects = Objects::new(Table::Pack(index), order.len());
+        let mut objects = BitmapObjects::new(BitmappedIndex::Pack(index), order.len());
         let kinds = kinds(pack, index, &order).map_err(from_graph)?;
         for (bit, kind) in kinds.into_iter().enumerate() {
             let bit = bit as u32;
@@ -61,9 +61,9 @@ impl<'a> Objects<'a> {
     /// Fails with [`ErrorKind::Object`] if a pack cannot be read or lacks an object.
     pub(crate) fn of_multi(
         index: &'a MultiIndex,
-        open: &dyn Fn(usize) -> Result<Member>,
-    ) -> Result<Objects<'a>> {
-        let mut objects = Objects::new(Table::Multi(index), index.len());
+        open: &dyn Fn(usize) -> Result<MidxPack>,
+    ) -> Result<BitmapObjects<'a>> {
+        let mut objects = BitmapObjects::new(BitmappedIndex::Multi(index), index.len());
         let mut opened = None;
         for bit in 0..index.len() {
             let row = index.position_at_place(bit).map_err(from_graph)?;
@@ -89,8 +89,8 @@ impl<'a> Objects<'a> {
         Ok(objects)
     }
 
-    fn new(index: Table<'a>, count: u32) -> Objects<'a> {
-        Objects {
+    fn new(index: BitmappedIndex<'a>, count: u32) -> BitmapObjects<'a> {
+        BitmapObjects {
             index,
             bits: vec![u32::MAX; count as usize],
             kinds: std::array::from_fn(|_| Bits::new(count)),
@@ -124,8 +124,8 @@ impl<'a> Objects<'a> {
     /// Fails with [`ErrorKind::Object`] or [`ErrorKind::Io`] if the index cannot be read.
     pub(crate) fn row(&self, id: &oid) -> Result<Option<IndexPosition>> {
         let row = match self.index {
-            Table::Pack(index) => index.find(id),
-            Table::Multi(index) => index.find(id),
+            BitmappedIndex::Pack(index) => index.find(id),
+            BitmappedIndex::Multi(index) => index.find(id),
         };
         row.map_err(from_graph)
     }
@@ -154,7 +154,7 @@ impl<'a> Objects<'a> {
     /// Fails with [`ErrorKind::Object`] or [`ErrorKind::Io`] if the index cannot be read.
     pub(super) fn name_hashes(
         &self,
-        work: &Work<'_>,
+        work: &BitmapContext<'_>,
         introduced: &dyn Fn(&mut VisitHash<'_>),
     ) -> Result<Vec<u32>> {
         let mut hashes = vec![0; self.bits.len()];
@@ -172,7 +172,7 @@ impl<'a> Objects<'a> {
                 })
                 .map_err(from_odb)?;
         }
-        if let Table::Pack(_) = self.index {
+        if let BitmappedIndex::Pack(_) = self.index {
             let mut by_bit = vec![0; self.bits.len()];
             introduced(&mut |bit, hash| {
                 let slot = &mut by_bit[bit as usize];

@@ -1,12 +1,12 @@
 //! Computes the reachable objects of commits from the objects that each commit introduces.
 
 use pronto_pack::bitmap::Bits;
-use pronto_pack::bitmap::write::Reach;
+use pronto_pack::bitmap::write::CommitBitmap;
 use pronto_repository::Result;
 
 use super::brought::Brought;
-use super::commits::{Number, Ordered};
-use super::{Objects, Work};
+use super::commits::{BitmapCommitNumber, Ordered};
+use super::{BitmapContext, BitmapObjects};
 
 /// Computes the bitmaps of the selected commits, in their order. The oldest is computed first. A walk
 /// that reaches a commit with a bitmap adds the bitmap and does not continue there.
@@ -14,17 +14,17 @@ use super::{Objects, Work};
 /// # Errors
 /// Fails with `ErrorKind::Refused` if a commit is not in `objects`, or with `ErrorKind::Interrupted`.
 pub(super) fn unite(
-    work: &Work<'_>,
-    objects: &Objects<'_>,
+    work: &BitmapContext<'_>,
+    objects: &BitmapObjects<'_>,
     history: &Ordered,
     brought: &Brought,
-) -> Result<Vec<Reach>> {
+) -> Result<Vec<CommitBitmap>> {
     let total = history.selected.len() as u64;
     let meter = work.watch.progress().begin("Building bitmaps", Some(total));
     let mut done: Vec<Option<Vec<u8>>> = vec![None; history.commits.len()];
     let mut order = history.selected.clone();
     order.sort_unstable();
-    let mut pending = Pending::new(history.commits.len());
+    let mut pending = PendingCommits::new(history.commits.len());
     for number in order.into_iter().rev() {
         work.check()?;
         let mut bits = Bits::new(objects.len());
@@ -56,7 +56,7 @@ pub(super) fn unite(
     meter.finish();
     let mut reach = Vec::with_capacity(history.selected.len());
     for number in &history.selected {
-        reach.push(Reach {
+        reach.push(CommitBitmap {
             position: history.commits[*number as usize].row()?,
             bitmap: done[*number as usize].take().unwrap_or_default(),
         });
@@ -65,23 +65,23 @@ pub(super) fn unite(
 }
 
 /// The commits to visit, as a bit set from which the smallest number is taken first.
-struct Pending {
+struct PendingCommits {
     words: Vec<u64>,
     count: usize,
     /// The index of the first word that may have a bit.
     first: usize,
 }
 
-impl Pending {
-    fn new(limit: usize) -> Pending {
-        Pending {
+impl PendingCommits {
+    fn new(limit: usize) -> PendingCommits {
+        PendingCommits {
             words: vec![0; limit.div_ceil(64)],
             count: 0,
             first: 0,
         }
     }
 
-    fn insert(&mut self, number: Number) {
+    fn insert(&mut self, number: BitmapCommitNumber) {
         let word = number as usize / 64;
         let bit = 1 << (number % 64);
         if self.words[word] & bit == 0 {
@@ -95,13 +95,13 @@ impl Pending {
         }
     }
 
-    fn take_first(&mut self) -> Option<Number> {
+    fn take_first(&mut self) -> Option<BitmapCommitNumber> {
         self.count = self.count.checked_sub(1)?;
         while self.words[self.first] == 0 {
             self.first += 1;
         }
         let word = &mut self.words[self.first];
-        let number = self.first as Number * 64 + word.trailing_zeros();
+        let number = self.first as BitmapCommitNumber * 64 + word.trailing_zeros();
         *word &= *word - 1;
         Some(number)
     }

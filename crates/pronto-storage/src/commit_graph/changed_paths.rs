@@ -14,9 +14,9 @@ use pronto_repository::objects::from_odb;
 use pronto_repository::{Error, ErrorKind, Result};
 use std::ops::ControlFlow;
 
-use super::gather::Commits;
-use super::levels::Resolved;
-use super::{Source, Work};
+use super::gather::SortedCommits;
+use super::levels::ResolvedCommits;
+use super::{CommitSource, GraphWriter};
 
 /// The largest depth of trees. Deeper trees are refused.
 const DEEPEST: usize = 2048;
@@ -24,10 +24,10 @@ const DEEPEST: usize = 2048;
 /// Computes a filter for each of `commits`. The filter is empty if the limit of new filters is
 /// exceeded.
 pub(super) fn compute(
-    work: &Work<'_>,
+    work: &GraphWriter<'_>,
     settings: &Settings,
-    commits: &Commits,
-    resolved: &Resolved,
+    commits: &SortedCommits,
+    resolved: &ResolvedCommits,
     generations: bool,
 ) -> Result<Vec<Vec<u8>>> {
     let title = "Computing commit changed paths Bloom filters";
@@ -114,13 +114,13 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 /// Returns the order in which filters are computed. The order matters if there is a limit.
 fn in_order(
-    work: &Work<'_>,
-    commits: &Commits,
-    resolved: &Resolved,
+    work: &GraphWriter<'_>,
+    commits: &SortedCommits,
+    resolved: &ResolvedCommits,
     generations: bool,
 ) -> Result<Vec<usize>> {
     let mut order: Vec<usize> = (0..commits.len()).collect();
-    if let Source::Packed | Source::Packs(_) = work.options.source {
+    if let CommitSource::Packed | CommitSource::Packs(_) = work.options.source {
         order.sort_by_key(|at| commits[*at].met);
         return Ok(order);
     }
@@ -136,12 +136,16 @@ fn in_order(
     Ok(order)
 }
 
-fn filter(work: &Work<'_>, settings: &Settings, commit: &super::gather::Commit) -> Result<Vec<u8>> {
+fn filter(
+    work: &GraphWriter<'_>,
+    settings: &Settings,
+    commit: &super::gather::GatheredCommit,
+) -> Result<Vec<u8>> {
     let before = match commit.links.parents.first() {
         Some(parent) => Some(links_in(&work.store, parent, &mut Vec::new())?.tree),
         None => None,
     };
-    let mut changed = Changed {
+    let mut changed = ChangedPathCollector {
         store: &work.store,
         paths: HashSet::new(),
         path: Vec::new(),
@@ -155,7 +159,7 @@ fn filter(work: &Work<'_>, settings: &Settings, commit: &super::gather::Commit) 
 }
 
 /// Collects paths that differ between two trees, and the directories above them.
-struct Changed<'a> {
+struct ChangedPathCollector<'a> {
     store: &'a Store,
     paths: HashSet<Vec<u8>>,
     path: Vec<u8>,
@@ -165,9 +169,9 @@ struct Changed<'a> {
 
 /// A directory that is being compared. Levels are on an explicit stack, because nested trees could
 /// overflow the stack of a thread.
-struct Level {
-    old: Entries,
-    new: Entries,
+struct TreePair {
+    old: TreeContent,
+    new: TreeContent,
     /// The length of the path of the parent directory.
     outer_len: usize,
     /// Whether any entry differs.
@@ -175,20 +179,20 @@ struct Level {
 }
 
 /// The content of a tree, and the position of the next entry.
-struct Entries {
+struct TreeContent {
     content: Vec<u8>,
     at: usize,
 }
 
 /// The result of comparing the entries of one name.
-enum Compared {
+enum NameComparison {
     Same,
     Different,
     /// Two trees of a directory that must be compared.
     Directory(Option<ObjectId>, Option<ObjectId>),
 }
 
-impl Changed<'_> {
+impl ChangedPathCollector<'_> {
     fn walk(&mut self, old: Option<&oid>, new: Option<&oid>) -> Result<()> {
         let length = self.store.kind().len_in_bytes();
         let mut levels = vec![self.level(old, new, 0)?];
@@ -213,12 +217,12 @@ impl Changed<'_> {
             level.old.at += taken[0];
             level.new.at += taken[1];
             match compared {
-                Compared::Same => {}
-                Compared::Different => {
+                NameComparison::Same => {}
+                NameComparison::Different => {
                     self.paths.insert(self.path.clone());
                     level.differs = true;
                 }
-                Compared::Directory(old, new) => {
+                NameComparison::Directory(old, new) => {
                     if levels.len() > DEEPEST {
                         return Err(Error::new(ErrorKind::Object, "tree is nested too deep"));
                     }
@@ -231,8 +235,13 @@ impl Changed<'_> {
         Ok(())
     }
 
-    fn level(&mut self, old: Option<&oid>, new: Option<&oid>, outer_len: usize) -> Result<Level> {
-        Ok(Level {
+    fn level(
+        &mut self,
+        old: Option<&oid>,
+        new: Option<&oid>,
+        outer_len: usize,
+    ) -> Result<TreePair> {
+        Ok(TreePair {
             old: self.entries(old)?,
             new: self.entries(new)?,
             outer_len,
@@ -240,15 +249,15 @@ impl Changed<'_> {
         })
     }
 
-    fn entries(&mut self, tree: Option<&oid>) -> Result<Entries> {
+    fn entries(&mut self, tree: Option<&oid>) -> Result<TreeContent> {
         let mut content = self.spare.pop().unwrap_or_default();
         content.clear();
         self.read(tree, &mut content)?;
-        Ok(Entries { content, at: 0 })
+        Ok(TreeContent { content, at: 0 })
     }
 
     /// Ends the comparison of the innermost directory.
-    fn leave(&mut self, levels: &mut Vec<Level>) {
+    fn leave(&mut self, levels: &mut Vec<TreePair>) {
         let Some(level) = levels.pop() else { return };
         if let Some(above) = levels.last_mut().filter(|_| level.differs) {
             self.paths.insert(self.path.clone());
@@ -259,24 +268,24 @@ impl Changed<'_> {
     }
 
     /// Compares the entries of one name. Appends the name to the path if they differ.
-    fn entry(&mut self, old: Option<TreeEntry<'_>>, new: Option<TreeEntry<'_>>) -> Compared {
+    fn entry(&mut self, old: Option<TreeEntry<'_>>, new: Option<TreeEntry<'_>>) -> NameComparison {
         let same = old.zip(new).is_some_and(|(old, new)| {
             old.id == new.id && canonical(old.mode) == canonical(new.mode)
         });
         let Some(either) = old.or(new).filter(|_| !same) else {
-            return Compared::Same;
+            return NameComparison::Same;
         };
         if !self.path.is_empty() {
             self.path.push(b'/');
         }
         self.path.extend_from_slice(either.name);
         if !either.is_directory() {
-            return Compared::Different;
+            return NameComparison::Different;
         }
         let id = |entry: Option<TreeEntry<'_>>| {
             entry.and_then(|entry| ObjectId::try_from(entry.id).ok())
         };
-        Compared::Directory(id(old), id(new))
+        NameComparison::Directory(id(old), id(new))
     }
 
     fn read(&self, id: Option<&oid>, content: &mut Vec<u8>) -> Result<()> {
@@ -293,7 +302,7 @@ impl Changed<'_> {
     }
 }
 
-impl Entries {
+impl TreeContent {
     /// Returns the next entry.
     fn peek(&self, id_length: usize) -> Option<TreeEntry<'_>> {
         TreeEntries::new(&self.content[self.at..], id_length).next()

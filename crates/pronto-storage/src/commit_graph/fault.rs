@@ -7,7 +7,7 @@ use pronto_hash::ObjectId;
 /// A defect of a commit-graph file. [`Display`](fmt::Display) writes Git's message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Fault {
+pub enum GraphFault {
     /// The checksum is wrong.
     Checksum,
     /// An entry of the fanout table is wrong.
@@ -79,13 +79,13 @@ pub enum Fault {
     },
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for GraphFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fault::Checksum => {
+            GraphFault::Checksum => {
                 f.write_str("the commit-graph file has incorrect checksum and is likely corrupt")
             }
-            Fault::Fanout {
+            GraphFault::Fanout {
                 byte,
                 recorded,
                 actual,
@@ -93,16 +93,16 @@ impl fmt::Display for Fault {
                 f,
                 "commit-graph has incorrect fanout value: fanout[{byte}] = {recorded} != {actual}"
             ),
-            Fault::Order { before, after } => write!(
+            GraphFault::Order { before, after } => write!(
                 f,
                 "commit-graph has incorrect OID order: {before} then {after}"
             ),
-            Fault::Unreadable(id) => write!(f, "Could not read {id}"),
-            Fault::Unparsable(id) => write!(
+            GraphFault::Unreadable(id) => write!(f, "Could not read {id}"),
+            GraphFault::Unparsable(id) => write!(
                 f,
                 "failed to parse commit {id} from object database for commit-graph"
             ),
-            Fault::Tree {
+            GraphFault::Tree {
                 commit,
                 recorded,
                 actual,
@@ -110,14 +110,14 @@ impl fmt::Display for Fault {
                 f,
                 "root tree OID for commit {commit} in commit-graph is {recorded} != {actual}"
             ),
-            Fault::TooManyParents(id) => {
+            GraphFault::TooManyParents(id) => {
                 write!(f, "commit-graph parent list for commit {id} is too long")
             }
-            Fault::TooFewParents(id) => write!(
+            GraphFault::TooFewParents(id) => write!(
                 f,
                 "commit-graph parent list for commit {id} terminates early"
             ),
-            Fault::Parent {
+            GraphFault::Parent {
                 commit,
                 recorded,
                 actual,
@@ -130,15 +130,15 @@ impl fmt::Display for Fault {
     }
 }
 
-impl Fault {
+impl GraphFault {
     /// Writes the message about generation numbers or dates.
     fn write_numbers(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fault::MixedGenerations { zero, other } => write!(
+            GraphFault::MixedGenerations { zero, other } => write!(
                 f,
                 "commit-graph has both zero and non-zero generations (e.g., commits '{zero}' and '{other}')"
             ),
-            Fault::Generation {
+            GraphFault::Generation {
                 commit,
                 recorded,
                 least,
@@ -146,7 +146,7 @@ impl Fault {
                 f,
                 "commit-graph generation for commit {commit} is {recorded} < {least}"
             ),
-            Fault::Date {
+            GraphFault::Date {
                 commit,
                 recorded,
                 actual,

@@ -7,19 +7,19 @@ use std::path::Path;
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{ObjectId, oid};
 use pronto_object::CommitLinks;
-use pronto_pack::commit_graph::Position;
-use pronto_pack::idx::Index;
-use pronto_pack::pack::{Pack, PackOrder, PackPosition};
+use pronto_pack::commit_graph::GraphPosition;
+use pronto_pack::idx::PackIndex;
+use pronto_pack::pack::{PackOrder, PackPosition, PackReader};
 use pronto_repository::history::from_graph;
 use pronto_repository::links::links_in;
 use pronto_repository::objects::from_odb;
 use pronto_repository::{Error, ErrorKind, Result};
 
-use super::install::Chain;
-use super::{Source, Split, Work};
+use super::install::GraphChain;
+use super::{CommitSource, GraphWriter, SplitStrategy};
 
 /// A commit that is written.
-pub(super) struct Commit {
+pub(super) struct GatheredCommit {
     pub(super) id: ObjectId,
     pub(super) links: CommitLinks,
     /// The position at which the commit was found in packs; zero if it was found elsewhere.
@@ -29,11 +29,11 @@ pub(super) struct Commit {
 }
 
 /// The commits, sorted by id and without duplicates.
-pub(super) type Commits = Vec<Commit>;
+pub(super) type SortedCommits = Vec<GatheredCommit>;
 
 /// Collects the requested commits and their ancestors, without those in kept layers.
-pub(super) fn gather(work: &Work<'_>, objects_dir: &Path) -> Result<Commits> {
-    let mut found = Found {
+pub(super) fn gather(work: &GraphWriter<'_>, objects_dir: &Path) -> Result<SortedCommits> {
+    let mut found = GatheredCommits {
         work,
         met: HashMap::new(),
         order: Vec::new(),
@@ -41,21 +41,25 @@ pub(super) fn gather(work: &Work<'_>, objects_dir: &Path) -> Result<Commits> {
     if let (true, Some(graph)) = (work.options.append, &work.graph) {
         let top = graph.ranges().last().unwrap_or_default();
         for position in top {
-            let id = graph.id_at(Position(position)).map_err(from_graph)?;
+            let id = graph.id_at(GraphPosition(position)).map_err(from_graph)?;
             found.add(&id, 0);
         }
     }
     match &work.options.source {
-        Source::Packed => found.all_packs()?,
-        Source::Reachable => found.references()?,
-        Source::Packs(names) => found.packs(names, objects_dir)?,
-        Source::Commits(ids) => found.commits(ids)?,
+        CommitSource::Packed => found.all_packs()?,
+        CommitSource::Reachable => found.references()?,
+        CommitSource::Packs(names) => found.packs(names, objects_dir)?,
+        CommitSource::Commits(ids) => found.commits(ids)?,
     }
     found.close()
 }
 
 /// Adds the commits of layers that are replaced, if they still exist.
-pub(super) fn take_over(work: &Work<'_>, chain: &Chain, commits: &mut Commits) -> Result<()> {
+pub(super) fn take_over(
+    work: &GraphWriter<'_>,
+    chain: &GraphChain,
+    commits: &mut SortedCommits,
+) -> Result<()> {
     let Some(graph) = &work.graph else {
         return Ok(());
     };
@@ -66,11 +70,11 @@ pub(super) fn take_over(work: &Work<'_>, chain: &Chain, commits: &mut Commits) -
     let mut buffer = Vec::new();
     for position in chain.merged.clone() {
         work.check()?;
-        let id = graph.id_at(Position(position)).map_err(from_graph)?;
+        let id = graph.id_at(GraphPosition(position)).map_err(from_graph)?;
         let header = work.store.header(&id).map_err(from_odb)?;
         if header.is_some_and(|header| header.kind == ObjectKind::Commit) {
             let links = links_in(&work.store, &id, &mut buffer)?;
-            commits.push(Commit {
+            commits.push(GatheredCommit {
                 id,
                 links,
                 met: 0,
@@ -85,14 +89,14 @@ pub(super) fn take_over(work: &Work<'_>, chain: &Chain, commits: &mut Commits) -
     Ok(())
 }
 
-struct Found<'a> {
-    work: &'a Work<'a>,
+struct GatheredCommits<'a> {
+    work: &'a GraphWriter<'a>,
     /// The position at which each commit was found.
     met: HashMap<ObjectId, u32>,
     order: Vec<ObjectId>,
 }
 
-impl Found<'_> {
+impl GatheredCommits<'_> {
     fn add(&mut self, id: &oid, met: u32) {
         // As in Git, the last position is kept.
         if self.met.insert(id.to_owned(), met).is_none() {
@@ -147,14 +151,14 @@ impl Found<'_> {
                 .join("pack")
                 .join(pronto_config::path::borrow(name));
             let fail = |message: &str| {
-                let path = self.work.repository.spoken(&path);
+                let path = self.work.repository.display_path(&path);
                 let message = format!("{message} {}", path.display());
                 Error::new(ErrorKind::InvalidInput, message)
             };
-            let pack = Pack::open(path.with_extension("pack"), kind, access)
+            let pack = PackReader::open(path.with_extension("pack"), kind, access)
                 .map_err(|_| fail("error adding pack"))?;
-            let index =
-                Index::open(&path, kind, access).map_err(|_| fail("error opening index for"))?;
+            let index = PackIndex::open(&path, kind, access)
+                .map_err(|_| fail("error opening index for"))?;
             let order = PackOrder::new(&pack, &index).map_err(from_graph)?;
             for position in 0..order.len() {
                 self.work.check()?;
@@ -214,17 +218,19 @@ impl Found<'_> {
     /// Returns whether `id`, and thus all its ancestors, is in a kept layer.
     fn stays(&self, id: &oid) -> Result<bool> {
         match (&self.work.graph, self.work.options.split) {
-            (Some(graph), Some(Split::Merge | Split::NoMerge)) if self.work.can_stay => {
+            (Some(graph), Some(SplitStrategy::Merge | SplitStrategy::NoMerge))
+                if self.work.can_stay =>
+            {
                 Ok(graph.find(id).map_err(from_graph)?.is_some())
             }
             _ => Ok(false),
         }
     }
 
-    fn close(mut self) -> Result<Commits> {
+    fn close(mut self) -> Result<SortedCommits> {
         let title = "Expanding reachable commits in commit graph";
         let meter = self.work.watch.progress().begin(title, None);
-        let (mut commits, mut buffer) = (Commits::new(), Vec::new());
+        let (mut commits, mut buffer) = (SortedCommits::new(), Vec::new());
         let (mut at, tips) = (0, self.order.len());
         while let Some(id) = self.order.get(at).copied() {
             at += 1;
@@ -243,7 +249,7 @@ impl Found<'_> {
                 }
             }
             let met = self.met[&id];
-            commits.push(Commit {
+            commits.push(GatheredCommit {
                 id,
                 links,
                 met,

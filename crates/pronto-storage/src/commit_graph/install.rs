@@ -14,15 +14,15 @@ use pronto_config::shared;
 use pronto_hash::ObjectId;
 use pronto_io::cleanup::Guard;
 use pronto_io::error::IoContext as _;
-use pronto_pack::commit_graph::write::Contents;
+use pronto_pack::commit_graph::write::GraphContents;
 use pronto_pack::commit_graph::{CommitGraph, chain_path, layer_path, single_path, write};
 use pronto_repository::{Error, ErrorKind, Result};
 
-use super::{Split, Work};
+use super::{GraphWriter, SplitStrategy};
 
 /// The plan for the existing layers.
 #[derive(Debug, Default)]
-pub(super) struct Chain {
+pub(super) struct GraphChain {
     /// The ids of the kept layers, lowest first.
     pub(super) kept_ids: Vec<ObjectId>,
     kept_paths: Vec<PathBuf>,
@@ -38,24 +38,24 @@ pub(super) struct Chain {
     kept_directory: usize,
 }
 
-impl Chain {
+impl GraphChain {
     /// Plans which layers are kept if `count` commits are added in a new layer, which is written to the
     /// object directory with number `directory`.
-    pub(super) fn plan(work: &Work<'_>, directory: usize, count: u64) -> Chain {
+    pub(super) fn plan(work: &GraphWriter<'_>, directory: usize, count: u64) -> GraphChain {
         let (Some(split), Some(graph)) = (work.options.split, &work.graph) else {
-            return Chain::default();
+            return GraphChain::default();
         };
         let paths: Vec<PathBuf> = graph.paths().map(Path::to_owned).collect();
         let ids: Vec<ObjectId> = graph.layer_ids().collect();
         let ranges: Vec<Range<u32>> = graph.ranges().collect();
         let directories: Vec<usize> = graph.directories().collect();
         let mut kept = match split {
-            Split::Replace => 0,
+            SplitStrategy::Replace => 0,
             _ => paths.len(),
         };
         let mut count = count;
         let options = work.options;
-        while split == Split::Merge && kept > 0 && directories[kept - 1] == directory {
+        while split == SplitStrategy::Merge && kept > 0 && directories[kept - 1] == directory {
             let own = ranges[kept - 1].len() as u64;
             let is_small = own <= options.size_multiple.saturating_mul(count);
             if !is_small && (options.max_commits == 0 || count <= options.max_commits) {
@@ -70,12 +70,12 @@ impl Chain {
         }
         let below = kept.checked_sub(1).map_or(0, |top| ranges[top].end);
         let end = merged_to.checked_sub(1).map_or(0, |top| ranges[top].end);
-        Chain {
+        GraphChain {
             kept_ids: ids[..kept].to_vec(),
             kept_paths: paths[..kept].to_vec(),
             below,
             merged: match split {
-                Split::Replace => 0..0,
+                SplitStrategy::Replace => 0..0,
                 _ => below..end.max(below),
             },
             dropped_paths: paths[kept..].to_vec(),
@@ -101,10 +101,10 @@ fn is_single(path: &Path) -> bool {
 
 /// Writes the file under its final name, then removes layers that are no longer used.
 pub(super) fn install(
-    work: &Work<'_>,
+    work: &GraphWriter<'_>,
     objects_dir: &Path,
-    chain: &Chain,
-    contents: &Contents<'_>,
+    chain: &GraphChain,
+    contents: &GraphContents<'_>,
 ) -> Result<()> {
     let title = writing_title(contents.chunk_count());
     let total = (contents.chunk_count() * contents.commits.len()) as u64;
@@ -132,10 +132,10 @@ pub(super) fn install(
 }
 
 fn install_layer(
-    work: &Work<'_>,
+    work: &GraphWriter<'_>,
     objects_dir: &Path,
-    chain: &Chain,
-    contents: &Contents<'_>,
+    chain: &GraphChain,
+    contents: &GraphContents<'_>,
     meter: &pronto_io::progress::Meter,
     used: &mut HashSet<PathBuf>,
 ) -> Result<()> {
@@ -192,7 +192,7 @@ fn install_layer(
 }
 
 /// Removes the write permissions of the file.
-fn seal(work: &Work<'_>, path: &Path) -> Result<()> {
+fn seal(work: &GraphWriter<'_>, path: &Path) -> Result<()> {
     let metadata = std::fs::metadata(path).context(ErrorKind::Io, "unable to adjust", path)?;
     let mode = Permissions::from_mode(metadata.permissions().mode() & 0o444);
     std::fs::set_permissions(path, mode).context(ErrorKind::Io, "unable to adjust", path)?;
@@ -210,7 +210,7 @@ fn touch(paths: &[PathBuf]) {
 }
 
 /// Removes unused layers that were modified before `--expire-time`.
-fn expire(work: &Work<'_>, objects_dir: &Path, used: &HashSet<PathBuf>) {
+fn expire(work: &GraphWriter<'_>, objects_dir: &Path, used: &HashSet<PathBuf>) {
     let before = match work.options.expire_before {
         Some(seconds) if seconds != 0 => seconds,
         _ => SystemTime::now()
@@ -235,7 +235,7 @@ fn expire(work: &Work<'_>, objects_dir: &Path, used: &HashSet<PathBuf>) {
     }
 }
 
-impl Work<'_> {
+impl GraphWriter<'_> {
     fn object_directory_of(&self, number: usize) -> Result<PathBuf> {
         let store = &self.store;
         let found = match number.checked_sub(1) {

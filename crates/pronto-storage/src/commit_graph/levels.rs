@@ -4,25 +4,29 @@ use pronto_pack::commit_graph::write::{Entry, MOST_LEVELS};
 use pronto_repository::history::from_graph;
 use pronto_repository::{Error, ErrorKind, Result};
 
-use super::Work;
-use super::gather::{Commit, Commits};
-use super::install::Chain;
+use super::GraphWriter;
+use super::gather::{GatheredCommit, SortedCommits};
+use super::install::GraphChain;
 
 /// The entries of the written commits.
-pub(super) struct Resolved {
+pub(super) struct ResolvedCommits {
     pub(super) entries: Vec<Entry>,
     /// The positions of parents; each entry has a range of them.
     pub(super) parents: Vec<u32>,
 }
 
 /// Resolves the positions of parents, then computes levels and generation numbers from the roots up.
-pub(super) fn resolve(work: &Work<'_>, chain: &Chain, commits: &Commits) -> Result<Resolved> {
+pub(super) fn resolve(
+    work: &GraphWriter<'_>,
+    chain: &GraphChain,
+    commits: &SortedCommits,
+) -> Result<ResolvedCommits> {
     let title = "Finding extra edges in commit graph";
     let meter = work
         .watch
         .progress()
         .begin(title, Some(commits.len() as u64));
-    let mut resolved = Resolved {
+    let mut resolved = ResolvedCommits {
         entries: Vec::with_capacity(commits.len()),
         parents: Vec::new(),
     };
@@ -52,9 +56,9 @@ pub(super) fn resolve(work: &Work<'_>, chain: &Chain, commits: &Commits) -> Resu
 
 /// Returns the position of `parent` in the kept layers.
 fn below(
-    work: &Work<'_>,
-    chain: &Chain,
-    commit: &Commit,
+    work: &GraphWriter<'_>,
+    chain: &GraphChain,
+    commit: &GatheredCommit,
     parent: &pronto_hash::oid,
 ) -> Result<u32> {
     let found = match &work.graph {
@@ -69,7 +73,11 @@ fn below(
 }
 
 /// Computes generation numbers without recursion; each commit follows its parents.
-fn number(work: &Work<'_>, chain: &Chain, resolved: &mut Resolved) -> Result<()> {
+fn number(
+    work: &GraphWriter<'_>,
+    chain: &GraphChain,
+    resolved: &mut ResolvedCommits,
+) -> Result<()> {
     let title = "Computing commit graph generation numbers";
     let meter = work
         .watch
@@ -113,11 +121,11 @@ fn number(work: &Work<'_>, chain: &Chain, resolved: &mut Resolved) -> Result<()>
     Ok(())
 }
 
-fn of_base(work: &Work<'_>, position: u32) -> Result<(u32, u64)> {
+fn of_base(work: &GraphWriter<'_>, position: u32) -> Result<(u32, u64)> {
     let Some(graph) = &work.graph else {
         return Ok((0, 0));
     };
-    let position = pronto_pack::commit_graph::Position(position);
+    let position = pronto_pack::commit_graph::GraphPosition(position);
     let commit = graph.commit_alone_at(position).map_err(from_graph)?;
     let generation = graph.corrected_date_at(position).map_err(from_graph)?;
     Ok((commit.level, generation))

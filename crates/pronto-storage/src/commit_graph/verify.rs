@@ -7,19 +7,21 @@ use pronto_io::progress::Meter;
 use pronto_io::watch::Watch;
 use pronto_object::CommitLinks;
 use pronto_odb::Store;
-use pronto_pack::commit_graph::{CommitGraph, Opened, Options, Position, chain_path, single_path};
+use pronto_pack::commit_graph::{
+    CommitGraph, GraphPosition, OpenedGraph, Options, chain_path, single_path,
+};
 use pronto_repository::Notice;
 use pronto_repository::history::from_graph;
 use pronto_repository::links::links_in;
 use pronto_repository::{Error, ErrorKind, Repository, Result};
 
-use super::{Fault, changed_paths_to_read};
+use super::{GraphFault, changed_paths_to_read};
 use crate::object_directory;
 
 /// The result of verifying a commit-graph file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Verdict {
+pub struct GraphCheck {
     /// The exit code of `git commit-graph verify`: bit 0 for any defect, bit 1 for a wrong checksum.
     pub code: u8,
 }
@@ -50,15 +52,15 @@ pub fn verify(
     repository: &Repository,
     options: &VerifyOptions,
     watch: &Watch<'_>,
-    report: &mut dyn FnMut(Fault),
-) -> Result<Verdict> {
+    report: &mut dyn FnMut(GraphFault),
+) -> Result<GraphCheck> {
     let (directory, _) = object_directory::find(repository, options.object_dir.as_ref())?;
     let single = single_path(&directory);
     let is_single = match std::fs::File::open(&single) {
         Ok(_) => true,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => false,
         Err(error) => {
-            let shown = repository.spoken(&single);
+            let shown = repository.display_path(&single);
             let reason = pronto_io::error::reason(&error);
             let message = format!(
                 "Could not open commit-graph '{}': {reason}",
@@ -81,7 +83,7 @@ pub fn verify(
         } else {
             0
         };
-        return Ok(Verdict { code });
+        return Ok(GraphCheck { code });
     };
     let store = repository.objects()?.without_replacements();
     let mut code = 0;
@@ -96,7 +98,7 @@ pub fn verify(
         .progress()
         .begin(title, Some(count.sum::<usize>() as u64));
     for layer in (0..layers).rev().take(examined) {
-        let mut check = Check {
+        let mut check = GraphVerifier {
             store: &store,
             graph: &graph,
             code: 0,
@@ -110,7 +112,7 @@ pub fn verify(
         repository.notify(Notice::IncompleteCommitGraph);
         code |= WRONG;
     }
-    Ok(Verdict { code })
+    Ok(GraphCheck { code })
 }
 
 /// Returns the size of the file `commit-graph-chain`; zero if there is no such file.
@@ -121,7 +123,7 @@ fn chain_bytes(repository: &Repository, directory: &Path) -> Result<u64> {
     let path = chain_path(directory);
     let size = std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
     if (1..repository.object_hash().len_in_hex() as u64).contains(&size) {
-        let shown = repository.spoken(&path);
+        let shown = repository.display_path(&path);
         let message = format!(
             "could not open commit-graph chain '{}': Invalid argument",
             shown.display()
@@ -131,7 +133,7 @@ fn chain_bytes(repository: &Repository, directory: &Path) -> Result<u64> {
     Ok(size)
 }
 
-fn graph_of(repository: &Repository, directory: &Path) -> Result<Opened> {
+fn graph_of(repository: &Repository, directory: &Path) -> Result<OpenedGraph> {
     let mut options = Options::default();
     options.kind = repository.object_hash();
     options.generation_version = repository.generation_version()?;
@@ -146,27 +148,27 @@ fn graph_of(repository: &Repository, directory: &Path) -> Result<Opened> {
 
 /// The last commits of a layer with and without a generation number.
 #[derive(Default)]
-struct Generations {
+struct GenerationCheck {
     zero: Option<ObjectId>,
     other: Option<ObjectId>,
 }
 
-struct Check<'a> {
+struct GraphVerifier<'a> {
     store: &'a Store,
     graph: &'a CommitGraph,
     code: u8,
-    report: &'a mut dyn FnMut(Fault),
+    report: &'a mut dyn FnMut(GraphFault),
 }
 
-impl Check<'_> {
-    fn wrong(&mut self, fault: Fault) {
+impl GraphVerifier<'_> {
+    fn wrong(&mut self, fault: GraphFault) {
         self.code = WRONG;
         (self.report)(fault);
     }
 
     fn layer(&mut self, layer: usize, meter: &Meter, watch: &Watch<'_>) -> Result<()> {
         if !self.graph.checksum_holds(layer).map_err(from_graph)? {
-            self.wrong(Fault::Checksum);
+            self.wrong(GraphFault::Checksum);
             self.code = WRONG_CHECKSUM;
         }
         let before = self.code;
@@ -181,7 +183,7 @@ impl Check<'_> {
             return Ok(());
         }
         self.code = before;
-        let mut generations = Generations::default();
+        let mut generations = GenerationCheck::default();
         for position in range {
             watch
                 .interrupt()
@@ -191,7 +193,7 @@ impl Check<'_> {
             meter.add(1);
         }
         if let (Some(zero), Some(other)) = (generations.zero, generations.other) {
-            self.wrong(Fault::MixedGenerations { zero, other });
+            self.wrong(GraphFault::MixedGenerations { zero, other });
         }
         Ok(())
     }
@@ -199,9 +201,13 @@ impl Check<'_> {
     fn commit(
         &self,
         position: u32,
-    ) -> Result<(ObjectId, pronto_pack::commit_graph::Commit, Vec<Position>)> {
+    ) -> Result<(
+        ObjectId,
+        pronto_pack::commit_graph::GraphCommit,
+        Vec<GraphPosition>,
+    )> {
         let mut parents = Vec::new();
-        let position = Position(position);
+        let position = GraphPosition(position);
         let commit = self.graph.commit_at(position, &mut parents);
         let id = self.graph.id_at(position).map_err(from_graph)?;
         Ok((id, commit.map_err(plain)?, parents))
@@ -213,12 +219,12 @@ impl Check<'_> {
         let mut previous: Option<ObjectId> = None;
         let mut byte = 0;
         let mut wrong = Vec::new();
-        let mut fanout = |row: u32, end: usize, wrong: &mut Vec<Fault>| {
+        let mut fanout = |row: u32, end: usize, wrong: &mut Vec<GraphFault>| {
             while byte < end {
                 let recorded = graph.fanout_value(layer, byte as u8);
                 let actual = row;
                 if recorded != actual {
-                    wrong.push(Fault::Fanout {
+                    wrong.push(GraphFault::Fanout {
                         byte,
                         recorded,
                         actual,
@@ -228,9 +234,9 @@ impl Check<'_> {
             }
         };
         for position in range.clone() {
-            let id = graph.id_at(Position(position)).map_err(from_graph)?;
+            let id = graph.id_at(GraphPosition(position)).map_err(from_graph)?;
             if let Some(before) = previous.filter(|previous| *previous >= id) {
-                wrong.push(Fault::Order { before, after: id });
+                wrong.push(GraphFault::Order { before, after: id });
             }
             let first_byte = usize::from(id.as_bytes()[0]);
             fanout(position - range.start, first_byte, &mut wrong);
@@ -244,16 +250,16 @@ impl Check<'_> {
     }
 
     /// Compares one commit with its commit object.
-    fn compare(&mut self, position: u32, generations: &mut Generations) -> Result<()> {
+    fn compare(&mut self, position: u32, generations: &mut GenerationCheck) -> Result<()> {
         let (id, commit, parents) = self.commit(position)?;
         let mut buffer = Vec::new();
         let Ok(links) = links_in(self.store, &id, &mut buffer) else {
-            (self.report)(Fault::Unreadable(id));
-            self.wrong(Fault::Unparsable(id));
+            (self.report)(GraphFault::Unreadable(id));
+            self.wrong(GraphFault::Unparsable(id));
             return Ok(());
         };
         if commit.tree != links.tree {
-            self.wrong(Fault::Tree {
+            self.wrong(GraphFault::Tree {
                 commit: id,
                 recorded: commit.tree,
                 actual: links.tree,
@@ -272,17 +278,22 @@ impl Check<'_> {
     }
 
     /// Compares the parents, and returns their largest generation number.
-    fn parents(&mut self, id: &ObjectId, parents: &[Position], links: &CommitLinks) -> Result<u64> {
+    fn parents(
+        &mut self,
+        id: &ObjectId,
+        parents: &[GraphPosition],
+        links: &CommitLinks,
+    ) -> Result<u64> {
         let mut greatest = 0;
         let mut own = links.parents.iter();
         for parent in parents {
             let Some(expected) = own.next() else {
-                self.wrong(Fault::TooManyParents(*id));
+                self.wrong(GraphFault::TooManyParents(*id));
                 return Ok(greatest);
             };
             let found = self.graph.id_at(*parent).map_err(from_graph)?;
             if found != *expected {
-                self.wrong(Fault::Parent {
+                self.wrong(GraphFault::Parent {
                     commit: *id,
                     recorded: found,
                     actual: *expected,
@@ -293,7 +304,7 @@ impl Check<'_> {
             greatest = greatest.max(parent.generation);
         }
         if own.next().is_some() {
-            self.wrong(Fault::TooFewParents(*id));
+            self.wrong(GraphFault::TooFewParents(*id));
         }
         Ok(greatest)
     }
@@ -301,7 +312,7 @@ impl Check<'_> {
     fn numbers(
         &mut self,
         id: &ObjectId,
-        commit: &pronto_pack::commit_graph::Commit,
+        commit: &pronto_pack::commit_graph::GraphCommit,
         mut greatest: u64,
         links: &CommitLinks,
     ) {
@@ -310,7 +321,7 @@ impl Check<'_> {
             greatest -= 1;
         }
         if commit.generation < greatest + 1 {
-            self.wrong(Fault::Generation {
+            self.wrong(GraphFault::Generation {
                 commit: *id,
                 recorded: commit.generation,
                 least: greatest + 1,
@@ -318,7 +329,7 @@ impl Check<'_> {
         }
         let time = u64::try_from(links.time).unwrap_or(0);
         if commit.time != time {
-            self.wrong(Fault::Date {
+            self.wrong(GraphFault::Date {
                 commit: *id,
                 recorded: commit.time,
                 actual: time,

@@ -6,15 +6,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{Kind, ObjectId, oid};
 use pronto_odb::Store;
-use pronto_pack::indexer::{Contents, Inspect};
+use pronto_pack::indexer::{IndexedObjects, Inspect};
 use pronto_pack::{Error, ErrorKind};
 
-use super::links::Links;
+use super::links::FsckLinks;
 use super::{Findings, Levels, Message, Report, lines, special};
 
-/// The checks that an [`Inspector`] performs.
+/// The checks that an [`FsckInspector`] performs.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Scope<'a> {
+pub struct InspectionScope<'a> {
     /// Check that objects are well formed (`--fsck-objects`, `--strict`).
     pub objects: bool,
     /// Check that linked objects exist.
@@ -25,24 +25,24 @@ pub struct Scope<'a> {
     pub store: Option<&'a Store>,
     /// Whether missing objects are promised by a promisor remote.
     pub promised: bool,
-    /// Whether missing `.gitmodules` blobs are reported by [`Inspector::missing_modules`] instead of as
+    /// Whether missing `.gitmodules` blobs are reported by [`FsckInspector::missing_modules`] instead of as
     /// errors.
     pub leave_modules: bool,
 }
 
-/// Inspects every object of a pack, and the whole pack at the end. An `Inspector` is `Send + Sync`:
+/// Inspects every object of a pack, and the whole pack at the end. An `FsckInspector` is `Send + Sync`:
 /// several threads may pass objects to it.
-pub struct Inspector<'a> {
+pub struct FsckInspector<'a> {
     hash: Kind,
     levels: &'a Levels,
-    scope: Scope<'a>,
-    state: Mutex<State>,
+    scope: InspectionScope<'a>,
+    state: Mutex<InspectorState>,
 }
 
 #[derive(Default)]
-struct State {
+struct InspectorState {
     reports: Vec<Report>,
-    links: Links,
+    links: FsckLinks,
     modules: BTreeSet<ObjectId>,
     attributes: BTreeSet<ObjectId>,
     large: BTreeSet<ObjectId>,
@@ -50,10 +50,10 @@ struct State {
     foreign: usize,
 }
 
-impl<'a> Inspector<'a> {
+impl<'a> FsckInspector<'a> {
     /// Creates an inspector of objects with the hash function `hash`.
-    pub fn new(hash: Kind, levels: &'a Levels, scope: Scope<'a>) -> Self {
-        Inspector {
+    pub fn new(hash: Kind, levels: &'a Levels, scope: InspectionScope<'a>) -> Self {
+        FsckInspector {
             hash,
             levels,
             scope,
@@ -66,7 +66,7 @@ impl<'a> Inspector<'a> {
         std::mem::take(&mut self.state().reports)
     }
 
-    /// Returns the missing blobs that trees name `.gitmodules`, if [`Scope::leave_modules`] is set.
+    /// Returns the missing blobs that trees name `.gitmodules`, if [`InspectionScope::leave_modules`] is set.
     pub fn missing_modules(&self) -> Vec<ObjectId> {
         self.state().missing_modules.clone()
     }
@@ -76,7 +76,7 @@ impl<'a> Inspector<'a> {
         self.state().foreign
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, InspectorState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -119,7 +119,7 @@ impl<'a> Inspector<'a> {
     /// Reads an object from the pack, or from the object store.
     fn find(
         &self,
-        contents: &dyn Contents,
+        contents: &dyn IndexedObjects,
         id: &oid,
         out: &mut Vec<u8>,
     ) -> Result<Option<ObjectKind>, Error> {
@@ -133,7 +133,7 @@ impl<'a> Inspector<'a> {
     }
 
     /// Checks the blobs that trees name `.gitmodules` or `.gitattributes`.
-    fn check_special(&self, contents: &dyn Contents) -> Result<(), Error> {
+    fn check_special(&self, contents: &dyn IndexedObjects) -> Result<(), Error> {
         let (modules, attributes, large) = {
             let mut state = self.state();
             (
@@ -152,7 +152,7 @@ impl<'a> Inspector<'a> {
 
     fn check_one(
         &self,
-        contents: &dyn Contents,
+        contents: &dyn IndexedObjects,
         id: &ObjectId,
         is_modules: bool,
         is_large: bool,
@@ -196,7 +196,7 @@ impl<'a> Inspector<'a> {
     }
 
     /// Checks that linked objects exist and have the expected type.
-    fn check_links(&self, contents: &dyn Contents) -> Result<(), Error> {
+    fn check_links(&self, contents: &dyn IndexedObjects) -> Result<(), Error> {
         let links = std::mem::take(&mut self.state().links).into_distinct();
         let mut foreign = 0;
         for (id, expected) in links {
@@ -221,7 +221,7 @@ impl<'a> Inspector<'a> {
     }
 }
 
-impl Inspect for Inspector<'_> {
+impl Inspect for FsckInspector<'_> {
     fn object(&self, kind: ObjectKind, id: &ObjectId, content: &[u8]) -> Result<(), Error> {
         if kind == ObjectKind::Blob {
             return Ok(());
@@ -246,7 +246,7 @@ impl Inspect for Inspector<'_> {
         Ok(())
     }
 
-    fn complete(&self, contents: &dyn Contents) -> Result<(), Error> {
+    fn complete(&self, contents: &dyn IndexedObjects) -> Result<(), Error> {
         if self.scope.links {
             self.check_links(contents)?;
         }

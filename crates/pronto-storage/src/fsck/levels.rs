@@ -9,13 +9,13 @@ use pronto_config::path;
 use pronto_hash::{ObjectId, oid};
 use pronto_repository::{Error, ErrorKind, Result};
 
-use super::{Level, Message};
+use super::{FsckSeverity, Message};
 
 /// The severities of the checks of `git fsck`.
 #[derive(Clone, Debug, Default)]
 pub struct Levels {
     strict: bool,
-    changed: HashMap<Message, Level>,
+    changed: HashMap<Message, FsckSeverity>,
     skipped: HashSet<ObjectId>,
     /// The configured largest length of a name in a tree, in bytes; `None` for the default.
     longest_name: Option<i64>,
@@ -35,10 +35,10 @@ impl Levels {
     }
 
     /// Returns the severity of `message`.
-    pub fn of(&self, message: Message) -> Level {
+    pub fn of(&self, message: Message) -> FsckSeverity {
         match self.changed.get(&message) {
             Some(level) => *level,
-            None if self.strict && message.level() == Level::Warn => Level::Error,
+            None if self.strict && message.level() == FsckSeverity::Warn => FsckSeverity::Error,
             None => message.level(),
         }
     }
@@ -101,7 +101,7 @@ impl Levels {
             self.longest_name = Some(parsed.map_err(unable)?);
         }
         let parsed = parse_level(level)?;
-        if parsed != Level::Error && message.level() == Level::Fatal {
+        if parsed != FsckSeverity::Error && message.level() == FsckSeverity::Fatal {
             return Err(wrong(format!("Cannot demote {name} to {level}")));
         }
         self.changed.insert(message, parsed);
@@ -168,11 +168,11 @@ impl Levels {
     }
 }
 
-fn parse_level(text: &BStr) -> Result<Level> {
+fn parse_level(text: &BStr) -> Result<FsckSeverity> {
     match text.as_bytes() {
-        b"error" => Ok(Level::Error),
-        b"warn" => Ok(Level::Warn),
-        b"ignore" => Ok(Level::Ignore),
+        b"error" => Ok(FsckSeverity::Error),
+        b"warn" => Ok(FsckSeverity::Warn),
+        b"ignore" => Ok(FsckSeverity::Ignore),
         _ => Err(wrong(format!("Unknown fsck message type: '{text}'"))),
     }
 }

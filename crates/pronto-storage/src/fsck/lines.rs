@@ -11,14 +11,14 @@ use super::{Findings, Message};
 const LATEST: u128 = i64::MAX as u128;
 
 /// The part of the header that was not parsed yet.
-struct Header<'a> {
+struct ObjectHeader<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Header<'a> {
+impl<'a> ObjectHeader<'a> {
     /// Removes the next line if it starts with `key`. Returns the rest of this line, without its line
     /// feed.
-    fn take(&mut self, key: &str) -> Option<Line<'a>> {
+    fn take(&mut self, key: &str) -> Option<HeaderLine<'a>> {
         let rest = self.rest.strip_prefix(key.as_bytes())?;
         let end = rest.find_byte(b'\n');
         let (text, rest) = match end {
@@ -27,18 +27,18 @@ impl<'a> Header<'a> {
         };
         self.rest = rest;
         let ends = end.is_some();
-        Some(Line { text, ends })
+        Some(HeaderLine { text, ends })
     }
 }
 
 /// The rest of a header line, and whether a line feed ends it.
 #[derive(Clone, Copy)]
-struct Line<'a> {
+struct HeaderLine<'a> {
     text: &'a [u8],
     ends: bool,
 }
 
-impl Line<'_> {
+impl HeaderLine<'_> {
     fn is_id(self, hash: Kind) -> bool {
         self.ends
             && self.text.len() == hash.len_in_hex()
@@ -67,7 +67,7 @@ pub(super) fn check_commit(content: &[u8], hash: Kind, findings: &mut Findings<'
     if !header_ends(content, findings) {
         return;
     }
-    let mut header = Header { rest: content };
+    let mut header = ObjectHeader { rest: content };
     let Some(tree) = header.take("tree ") else {
         findings.report(
             Message::MissingTree,
@@ -126,7 +126,7 @@ pub(super) fn check_tag(content: &[u8], hash: Kind, findings: &mut Findings<'_>)
     if !header_ends(content, findings) {
         return;
     }
-    let mut header = Header { rest: content };
+    let mut header = ObjectHeader { rest: content };
     let Some(object) = header.take("object ") else {
         findings.report(
             Message::MissingObject,
@@ -174,7 +174,7 @@ pub(super) fn check_tag(content: &[u8], hash: Kind, findings: &mut Findings<'_>)
 }
 
 /// Checks the name of a tag and the following header lines.
-fn check_tag_end(tag: Line<'_>, mut header: Header<'_>, findings: &mut Findings<'_>) {
+fn check_tag_end(tag: HeaderLine<'_>, mut header: ObjectHeader<'_>, findings: &mut Findings<'_>) {
     let reference = [b"refs/tags/", tag.text].concat();
     if !name::is_valid(reference.as_bstr(), name::Form::Full) {
         let text = format!("invalid 'tag' name: {}", tag.text.as_bstr());
@@ -200,7 +200,7 @@ fn check_tag_end(tag: Line<'_>, mut header: Header<'_>, findings: &mut Findings<
 }
 
 /// Returns whether the line `NAME <EMAIL> TIME ZONE` causes a rejection.
-fn check_identity(line: Line<'_>, findings: &mut Findings<'_>) -> bool {
+fn check_identity(line: HeaderLine<'_>, findings: &mut Findings<'_>) -> bool {
     match wrong_with_identity(line) {
         Some((message, text)) => {
             let text = format!("invalid author/committer line - {text}");
@@ -210,7 +210,7 @@ fn check_identity(line: Line<'_>, findings: &mut Findings<'_>) -> bool {
     }
 }
 
-fn wrong_with_identity(line: Line<'_>) -> Option<(Message, &'static str)> {
+fn wrong_with_identity(line: HeaderLine<'_>) -> Option<(Message, &'static str)> {
     let text = line.text;
     if text.starts_with(b"<") {
         return Some((
@@ -298,7 +298,7 @@ pub(super) fn unusable_commit(content: &[u8], id: &ObjectId, hash: Kind) -> Opti
 /// reason.
 pub(super) fn unusable_tag(content: &[u8], id: &ObjectId, hash: Kind) -> Option<String> {
     const LONGEST_TYPE: usize = 19;
-    let mut header = Header { rest: content };
+    let mut header = ObjectHeader { rest: content };
     let object = header.take("object ");
     let kind = header.take("type ");
     let kind = kind.filter(|kind| kind.ends && kind.text.len() <= LONGEST_TYPE);

@@ -9,13 +9,13 @@ const CROWDED: usize = 1 << 20;
 
 /// The links of all objects, each with the expected type of its target.
 #[derive(Debug, Default)]
-pub(super) struct Links {
+pub(super) struct FsckLinks {
     all: Vec<(ObjectId, ObjectKind)>,
     /// The number of links after the last removal of duplicates.
     distinct: usize,
 }
 
-impl Links {
+impl FsckLinks {
     /// Adds the links of one object. If `is_cut`, the parents of a shallow commit are not added.
     pub(super) fn add(&mut self, kind: ObjectKind, content: &[u8], hash: Kind, is_cut: bool) {
         match kind {

@@ -2,7 +2,7 @@
 
 /// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Level {
+pub enum FsckSeverity {
     /// The object is rejected. The severity cannot be lowered.
     Fatal,
     /// The object is rejected.
@@ -38,9 +38,9 @@ macro_rules! messages {
             }
 
             /// Returns the default severity.
-            pub fn level(self) -> Level {
+            pub fn level(self) -> FsckSeverity {
                 match self {
-                    $(Message::$variant => Level::$level,)*
+                    $(Message::$variant => FsckSeverity::$level,)*
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use bstr::{BStr, ByteSlice};
 use pronto_config::config::NormalUrl;
-use pronto_config::config::parse::{Event, Parser};
+use pronto_config::config::parse::{ConfigParser, Event};
 use pronto_repository::gitmodules::is_safe_name;
 
 use super::{Findings, Message};
@@ -19,7 +19,7 @@ pub(super) fn check_modules(content: Option<&[u8]>, findings: &mut Findings<'_>)
         findings.report(Message::GitmodulesLarge, ".gitmodules too large to parse");
         return;
     };
-    let mut parser = Parser::new(content);
+    let mut parser = ConfigParser::new(content);
     loop {
         match parser.next_event() {
             Ok(Some(Event::Entry)) => check_setting(&parser, findings),
@@ -34,7 +34,7 @@ pub(super) fn check_modules(content: Option<&[u8]>, findings: &mut Findings<'_>)
     }
 }
 
-fn check_setting(parser: &Parser<'_>, findings: &mut Findings<'_>) {
+fn check_setting(parser: &ConfigParser<'_>, findings: &mut Findings<'_>) {
     let Some(name) = parser
         .section
         .strip_prefix(b"submodule.")

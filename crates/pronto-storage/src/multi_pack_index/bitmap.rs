@@ -3,16 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use pronto_hash::ObjectId;
-use pronto_pack::bitmap::Bitmaps;
-use pronto_pack::idx::Index;
+use pronto_pack::bitmap::BitmapFile;
+use pronto_pack::idx::PackIndex;
 use pronto_pack::midx::MultiIndex;
-use pronto_pack::pack::Pack;
+use pronto_pack::pack::PackReader;
 use pronto_repository::Notice;
 use pronto_repository::history::from_graph;
 use pronto_repository::{Error, ErrorKind, Result};
 
-use super::{Source, Work};
-use crate::bitmaps::{self, Member, Objects};
+use super::{MidxContext, SourcePack};
+use crate::bitmaps::{self, BitmapObjects, MidxPack};
 
 /// Options for the bitmaps of a multi-pack-index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct BitmapOptions {
     pub refs_snapshot: Option<PathBuf>,
 }
 
-impl Work<'_> {
+impl MidxContext<'_> {
     fn bitmap_path(&self, id: &ObjectId) -> PathBuf {
         self.directory.join(format!("multi-pack-index-{id}.bitmap"))
     }
@@ -38,7 +38,7 @@ impl Work<'_> {
         let id = index.checksum().map_err(from_graph)?;
         let access = self.repository.objects()?.options().access;
         let kind = self.repository.object_hash();
-        let opened = Bitmaps::open(self.bitmap_path(&id), kind, index.len(), access);
+        let opened = BitmapFile::open(self.bitmap_path(&id), kind, index.len(), access);
         Ok(opened.is_ok_and(|bitmaps| bitmaps.checksum() == id))
     }
 
@@ -46,7 +46,7 @@ impl Work<'_> {
     ///
     /// # Errors
     /// Fails with [`ErrorKind::Object`] or [`ErrorKind::Io`] if a pack index cannot be read.
-    pub(super) fn oldest(&self, sources: &[Source]) -> Result<Option<usize>> {
+    pub(super) fn oldest(&self, sources: &[SourcePack]) -> Result<Option<usize>> {
         let mut oldest: Option<(u64, usize)> = None;
         for (number, source) in sources.iter().enumerate() {
             let modified = self.modified(source);
@@ -58,14 +58,14 @@ impl Work<'_> {
         Ok(oldest.map(|(_, number)| number))
     }
 
-    fn modified(&self, source: &Source) -> u64 {
+    fn modified(&self, source: &SourcePack) -> u64 {
         match source.modified {
             0 => super::modified(&self.pack_path(source)).unwrap_or(0),
             known => known,
         }
     }
 
-    fn is_empty(&self, source: &Source) -> Result<bool> {
+    fn is_empty(&self, source: &SourcePack) -> Result<bool> {
         match &source.index {
             Some(index) => Ok(index.is_empty()),
             None => Ok(self.opened_index(source)?.is_empty()),
@@ -85,7 +85,7 @@ impl Work<'_> {
         id: ObjectId,
     ) -> Result<()> {
         let repository = self.repository;
-        let work = bitmaps::Work::new(repository, self.watch)?;
+        let work = bitmaps::BitmapContext::new(repository, self.watch)?;
         let tips = match &options.refs_snapshot {
             Some(path) => bitmaps::read_tips(repository, path)?,
             None => bitmaps::tips(repository)?,
@@ -95,15 +95,16 @@ impl Work<'_> {
         let open = |number: usize| {
             let name = &index.pack_names()[number];
             let path = self.directory.join(name);
-            let opened = Index::open(&path, kind, access).map_err(from_graph)?;
-            let pack = Pack::open(path.with_extension("pack"), kind, access).map_err(from_graph)?;
+            let opened = PackIndex::open(&path, kind, access).map_err(from_graph)?;
+            let pack =
+                PackReader::open(path.with_extension("pack"), kind, access).map_err(from_graph)?;
             pack.check_index(&opened).map_err(from_graph)?;
-            Ok(Member {
+            Ok(MidxPack {
                 pack,
                 index: opened,
             })
         };
-        let objects = Objects::of_multi(&index, &open)?;
+        let objects = BitmapObjects::of_multi(&index, &open)?;
         let settings = bitmaps::settings(repository)?;
         let target = self.bitmap_path(&id);
         let written = work.write(&objects, &tips, &settings, id, &target);

@@ -9,7 +9,7 @@ use pronto_pack::idx::IndexPosition;
 use pronto_repository::history::from_graph;
 use pronto_repository::{Repository, Result};
 
-use super::{CHAIN, LAYER_ENDINGS, Work, WriteOptions};
+use super::{CHAIN, LAYER_ENDINGS, MidxContext, MidxWriteOptions};
 
 /// Options for removing unused packs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct ExpireOptions {
 /// # Errors
 /// As [`write`](super::write()); or it is a chain.
 pub fn expire(repository: &Repository, options: &ExpireOptions, watch: &Watch<'_>) -> Result<()> {
-    let work = Work::new(repository, options.object_dir.as_ref(), watch)?;
+    let work = MidxContext::new(repository, options.object_dir.as_ref(), watch)?;
     let Some(present) = work.present()? else {
         return Ok(());
     };
@@ -56,7 +56,7 @@ pub fn expire(repository: &Repository, options: &ExpireOptions, watch: &Watch<'_
     if dropped.is_empty() {
         return Ok(());
     }
-    work.write(&WriteOptions::default(), &dropped)?;
+    work.write(&MidxWriteOptions::default(), &dropped)?;
     for name in &dropped {
         let path = work.directory.join(pronto_config::path::borrow(name));
         for extension in ["idx", "pack", "rev", "bitmap", "promisor"] {
@@ -73,7 +73,7 @@ pub fn expire(repository: &Repository, options: &ExpireOptions, watch: &Watch<'_
 /// Fails with `ErrorKind::Object` or `ErrorKind::Io` if the multi-pack-index cannot be read.
 pub(crate) fn forget(repository: &Repository, names: &HashSet<BString>) -> Result<()> {
     let watch = Watch::none();
-    let work = Work::new(repository, None, &watch)?;
+    let work = MidxContext::new(repository, None, &watch)?;
     let Some(present) = work.open()? else {
         return Ok(());
     };

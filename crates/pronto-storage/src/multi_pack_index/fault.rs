@@ -7,7 +7,7 @@ use pronto_hash::ObjectId;
 /// A defect of a multi-pack-index. [`Display`](fmt::Display) writes Git's message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Fault {
+pub enum MidxFault {
     /// The checksum is wrong.
     Checksum,
     /// The multi-pack-index has no objects.
@@ -50,27 +50,27 @@ pub enum Fault {
     },
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for MidxFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fault::Checksum => f.write_str("incorrect checksum"),
-            Fault::Empty => f.write_str("the midx contains no oid"),
-            Fault::MissingPack(number) => {
+            MidxFault::Checksum => f.write_str("incorrect checksum"),
+            MidxFault::Empty => f.write_str("the midx contains no oid"),
+            MidxFault::MissingPack(number) => {
                 write!(f, "failed to load pack in position {number}")
             }
-            Fault::PackOrder { before, after } => write!(
+            MidxFault::PackOrder { before, after } => write!(
                 f,
                 "multi-pack-index pack names out of order: '{before}' before '{after}'"
             ),
-            Fault::ObjectOrder { row, before, id } => write!(
+            MidxFault::ObjectOrder { row, before, id } => write!(
                 f,
                 "oid lookup out of order: oid[{}] = {before} >= {id} = oid[{row}]",
                 row - 1
             ),
-            Fault::UnreadablePack { row, id } => {
+            MidxFault::UnreadablePack { row, id } => {
                 write!(f, "failed to load pack entry for oid[{row}] = {id}")
             }
-            Fault::Offset {
+            MidxFault::Offset {
                 row,
                 id,
                 recorded,

@@ -14,9 +14,11 @@ use pronto_repository::history::from_graph;
 use pronto_repository::objects::from_odb;
 use pronto_repository::{Error, ErrorKind, Result};
 
-use super::{CHAIN, Contents, LAYER_ENDINGS, Present, Work, WriteOptions, merge, number};
+use super::{
+    CHAIN, LAYER_ENDINGS, MidxContents, MidxContext, MidxWriteOptions, Present, merge, number,
+};
 
-impl Work<'_> {
+impl MidxContext<'_> {
     /// Writes a layer for the packs that no layer covers yet. Writes nothing if there are no such
     /// packs.
     ///
@@ -27,11 +29,11 @@ impl Work<'_> {
     /// Fails with [`ErrorKind::Object`] if a pack or a layer cannot be read, [`ErrorKind::Refused`] if
     /// the preferred pack has no object, [`ErrorKind::Locked`] if another process writes the chain, or
     /// [`ErrorKind::Io`] if a file cannot be written.
-    pub(super) fn write_layer(&self, options: &WriteOptions) -> Result<()> {
+    pub(super) fn write_layer(&self, options: &MidxWriteOptions) -> Result<()> {
         self.undisturbed(|last| self.write_layer_once(options, last))
     }
 
-    fn write_layer_once(&self, options: &WriteOptions, last: bool) -> Result<bool> {
+    fn write_layer_once(&self, options: &MidxWriteOptions, last: bool) -> Result<bool> {
         let before = self.state();
         let present = self.sound()?;
         let mut sources = self.sources(Vec::new(), options, present.as_ref())?;
@@ -44,7 +46,7 @@ impl Work<'_> {
             entries = without(entries, present)?;
         }
         let numbers = number(&mut sources, &BTreeSet::new())?;
-        let contents = Contents::new(&sources, entries, &numbers)?;
+        let contents = MidxContents::new(&sources, entries, &numbers)?;
         let directory = self.chain_directory();
         let lock = Lock::acquire(directory.join(CHAIN), PATIENCE)?;
         let mut lock = lock.recorded(self.repository.config());
@@ -52,7 +54,7 @@ impl Work<'_> {
             return Ok(false);
         }
         (self.repository.objects()?.begin_writing()).map_err(from_odb)?;
-        let temporary = Temporary::create(&directory)?;
+        let temporary = UnfinishedLayer::create(&directory)?;
         let id = self.fill(&temporary.file, &temporary.path, &contents, None)?;
         let mut ids = self.chained(present.as_ref())?;
         let path = directory.join(format!("multi-pack-index-{id}.midx"));
@@ -132,15 +134,15 @@ fn link(from: &Path, to: &Path) -> Result<()> {
 }
 
 /// A file that is removed on drop, unless it is kept.
-struct Temporary {
+struct UnfinishedLayer {
     path: PathBuf,
     file: File,
     guard: Guard,
 }
 
-impl Temporary {
+impl UnfinishedLayer {
     /// Creates a temporary file in `directory`. The lock of the directory is held.
-    fn create(directory: &Path) -> Result<Temporary> {
+    fn create(directory: &Path) -> Result<UnfinishedLayer> {
         let path = directory.join(format!("tmp_midx_{:x}", std::process::id()));
         // The process that created an existing file of this name is gone, because the lock is held.
         let _ = std::fs::remove_file(&path);
@@ -149,6 +151,6 @@ impl Temporary {
         let failed = "unable to create temporary MIDX layer";
         let file = opened.context(ErrorKind::Io, failed, &path)?;
         let guard = Guard::new(&path);
-        Ok(Temporary { path, file, guard })
+        Ok(UnfinishedLayer { path, file, guard })
     }
 }

@@ -11,18 +11,18 @@ use pronto_pack::midx::write::Entry;
 use pronto_repository::history::from_graph;
 use pronto_repository::{Error, ErrorKind, Result};
 
-use super::{Present, Source, Work};
+use super::{MidxContext, Present, SourcePack};
 
 /// A copy of an object, ordered so that the first copy is used: that of the preferred pack, else that
 /// of the newest pack.
-type Copy = (ObjectId, bool, Reverse<u64>, u32, u64);
+type ObjectCopy = (ObjectId, bool, Reverse<u64>, u32, u64);
 
 /// Merges the objects of all packs, separately for each first byte of the id. Workers share the bytes,
 /// and memory holds little more than the result.
 pub(super) fn merge(
-    work: &Work<'_>,
+    work: &MidxContext<'_>,
     present: Option<&Present>,
-    sources: &[Source],
+    sources: &[SourcePack],
     preferred: Option<usize>,
 ) -> Result<Vec<Entry>> {
     let merged: Mutex<Vec<(u8, Vec<Entry>)>> = Mutex::default();
@@ -63,16 +63,16 @@ pub(super) fn merge(
         .collect())
 }
 
-fn object_count(present: Option<&Present>, sources: &[Source]) -> usize {
+fn object_count(present: Option<&Present>, sources: &[SourcePack]) -> usize {
     let packs = sources.iter().filter_map(|source| source.index.as_ref());
     let known = present.map_or(0, |present| present.len() as usize);
     known + packs.map(|index| index.len() as usize).sum::<usize>()
 }
 
 fn bucket(
-    work: &Work<'_>,
+    work: &MidxContext<'_>,
     present: Option<&Present>,
-    sources: &[Source],
+    sources: &[SourcePack],
     preferred: Option<usize>,
     byte: u8,
 ) -> Result<Vec<Entry>> {
@@ -80,7 +80,7 @@ fn bucket(
         Error::new(ErrorKind::Interrupted, reason.to_string())
     };
     work.watch.interrupt().check().map_err(interrupted)?;
-    let mut copies: Vec<Copy> = Vec::new();
+    let mut copies: Vec<ObjectCopy> = Vec::new();
     let layers = present.into_iter().flat_map(Present::numbered);
     for (first, layer) in layers {
         for row in layer.bucket(byte) {

@@ -9,7 +9,7 @@ use pronto_repository::history::from_graph;
 use pronto_repository::{Error, ErrorKind, Result};
 use pronto_repository::{Notice, PackNotice};
 
-use super::{CHAIN, Source, Work};
+use super::{CHAIN, MidxContext, SourcePack};
 
 /// The multi-pack-index of a directory of packs.
 pub(super) struct Present {
@@ -70,12 +70,12 @@ impl Present {
 }
 
 /// The identity of a version of a file; `None` if it does not exist.
-type Version = Option<(u64, u64, i64, i64)>;
+type FileStamp = Option<(u64, u64, i64, i64)>;
 
 /// The number of attempts to write while other processes change the packs.
 const MAX_ATTEMPTS: usize = 8;
 
-impl Work<'_> {
+impl MidxContext<'_> {
     /// Calls `write` until it returns `true`, which means that no other process has changed the packs
     /// in the meantime. The argument of `write` is `true` in the last attempt.
     ///
@@ -91,7 +91,7 @@ impl Work<'_> {
     }
 
     /// Returns the versions of the single file and of the chain file.
-    pub(super) fn state(&self) -> [Version; 2] {
+    pub(super) fn state(&self) -> [FileStamp; 2] {
         let chain = self.chain_directory().join(CHAIN);
         [self.path(), chain].map(|path| {
             let metadata = path.metadata().ok()?;
@@ -102,8 +102,8 @@ impl Work<'_> {
 
     /// Returns whether the multi-pack-index has changed since `before`, or a new pack has disappeared.
     /// The collected data would then name missing packs. The lock is held.
-    pub(super) fn is_disturbed(&self, before: &[Version; 2], sources: &[Source]) -> bool {
-        let new = |source: &&Source| source.modified > 0;
+    pub(super) fn is_disturbed(&self, before: &[FileStamp; 2], sources: &[SourcePack]) -> bool {
+        let new = |source: &&SourcePack| source.modified > 0;
         self.state() != *before
             || (sources.iter().filter(new)).any(|source| !self.pack_path(source).exists())
     }
@@ -195,7 +195,7 @@ impl Work<'_> {
                 let error = error.without_context(ErrorKind::Object);
                 self.repository.notify(match kind {
                     Below::NoHeader => {
-                        Notice::Packs(PackNotice::MultiPackIndexTooSmall(self.spoken(path)))
+                        Notice::Packs(PackNotice::MultiPackIndexTooSmall(self.display_path(path)))
                     }
                     Below::Truncated | Below::OtherHash => Notice::Failure(error),
                     _ => return Err(error),

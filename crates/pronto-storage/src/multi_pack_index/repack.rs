@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 
 use pronto_io::watch::Watch;
-use pronto_odb::packing::{Contents, Counts, Member};
-use pronto_pack::idx::{Index, IndexPosition};
+use pronto_odb::packing::{PackContents, PackCounts, PackMember};
+use pronto_pack::idx::{IndexPosition, PackIndex};
 use pronto_pack::midx::MultiIndex;
 use pronto_repository::history::from_graph;
 use pronto_repository::objects::from_odb;
 use pronto_repository::packs::writer_options;
 use pronto_repository::{Repository, Result};
 
-use super::{Work, WriteOptions, modified};
+use super::{MidxContext, MidxWriteOptions, modified};
 use crate::pack_objects::packing_options;
 
 /// Options for combining packs.
@@ -39,8 +39,8 @@ pub fn repack(
     repository: &Repository,
     options: &RepackOptions,
     watch: &Watch<'_>,
-) -> Result<Option<Counts>> {
-    let work = Work::new(repository, options.object_dir.as_ref(), watch)?;
+) -> Result<Option<PackCounts>> {
+    let work = MidxContext::new(repository, options.object_dir.as_ref(), watch)?;
     let Some(present) = work.present()? else {
         return Ok(None);
     };
@@ -55,27 +55,27 @@ pub fn repack(
         let (pack, _) = index.location_at(position).map_err(from_graph)?;
         if included[pack.0 as usize] {
             let id = index.id_at(position).map_err(from_graph)?;
-            members.push(Member { id, name_hash: 0 });
+            members.push(PackMember { id, name_hash: 0 });
         }
     }
     let config = repository.config();
     let mut options = packing_options(repository)?;
     options.offset_deltas = config.bool_or("repack.usedeltabaseoffset", true)?;
     let files = writer_options(config, repository.object_hash())?;
-    let contents = Contents {
+    let contents = PackContents {
         members: &members,
-        ..Contents::default()
+        ..PackContents::default()
     };
     let directory = work.directory.as_path();
     let store = repository.objects()?;
     let made = store.pack_into(&contents, &options, directory, files, watch);
     let (_, counts) = made.map_err(from_odb)?;
     drop(present);
-    work.write(&WriteOptions::default(), &Default::default())?;
+    work.write(&MidxWriteOptions::default(), &Default::default())?;
     Ok(Some(counts))
 }
 
-impl Work<'_> {
+impl MidxContext<'_> {
     /// Returns, for each pack of `index`, whether it is combined into the new pack.
     fn included(&self, index: &MultiIndex, batch_bytes: u64) -> Result<Vec<bool>> {
         let config = self.repository.config();
@@ -116,7 +116,7 @@ impl Work<'_> {
     }
 
     /// Returns the pack, if it may be combined.
-    fn pack(&self, number: usize, name: &str, takes_kept: bool) -> Result<Option<Candidate>> {
+    fn pack(&self, number: usize, name: &str, takes_kept: bool) -> Result<Option<RepackCandidate>> {
         let path = self.directory.join(name);
         let beside = |extension: &str| path.with_extension(extension);
         let is_kept = beside("keep").exists() && !takes_kept;
@@ -126,8 +126,8 @@ impl Work<'_> {
         if is_kept || beside("mtimes").exists() {
             return Ok(None);
         }
-        let objects = self.index(&path)?.map_or(0, |index: Index| index.len());
-        Ok((objects > 0).then(|| Candidate {
+        let objects = self.index(&path)?.map_or(0, |index: PackIndex| index.len());
+        Ok((objects > 0).then(|| RepackCandidate {
             number,
             modified: modified(&beside("pack")).unwrap_or(0),
             bytes: metadata.len(),
@@ -137,7 +137,7 @@ impl Work<'_> {
 }
 
 /// A pack that may be combined with others.
-struct Candidate {
+struct RepackCandidate {
     /// The number of the pack in the multi-pack-index.
     number: usize,
     /// The modification time of the pack, in seconds since 1970.

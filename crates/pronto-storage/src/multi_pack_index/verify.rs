@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 
 use pronto_io::watch::Watch;
-use pronto_pack::idx::{Index, IndexPosition};
+use pronto_pack::idx::{IndexPosition, PackIndex};
 use pronto_pack::midx::MultiIndex;
-use pronto_pack::pack::{Pack, PackOffset};
+use pronto_pack::pack::{PackOffset, PackReader};
 use pronto_repository::history::from_graph;
 use pronto_repository::{Error, ErrorKind, Repository, Result};
 use pronto_repository::{Notice, PackNotice};
 
-use super::{Fault, Work};
+use super::{MidxContext, MidxFault};
 
 /// Options for verifying a multi-pack-index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,9 +31,9 @@ pub fn verify(
     repository: &Repository,
     options: &VerifyOptions,
     watch: &Watch<'_>,
-    report: &mut dyn FnMut(Fault),
+    report: &mut dyn FnMut(MidxFault),
 ) -> Result<bool> {
-    let work = Work::new(repository, options.object_dir.as_ref(), watch)?;
+    let work = MidxContext::new(repository, options.object_dir.as_ref(), watch)?;
     let Some(present) = work.open()? else {
         let exists = work.path().exists();
         if exists {
@@ -43,7 +43,7 @@ pub fn verify(
     };
     let mut sound = true;
     for index in &present.layers {
-        let mut check = Check {
+        let mut check = MidxVerifier {
             work: &work,
             index,
             report,
@@ -55,34 +55,34 @@ pub fn verify(
     Ok(sound)
 }
 
-struct Check<'a> {
-    work: &'a Work<'a>,
+struct MidxVerifier<'a> {
+    work: &'a MidxContext<'a>,
     index: &'a MultiIndex,
-    report: &'a mut dyn FnMut(Fault),
+    report: &'a mut dyn FnMut(MidxFault),
     sound: bool,
 }
 
-impl Check<'_> {
-    fn wrong(&mut self, fault: Fault) {
+impl MidxVerifier<'_> {
+    fn wrong(&mut self, fault: MidxFault) {
         self.sound = false;
         (self.report)(fault);
     }
 
     fn run(&mut self) -> Result<()> {
         if !self.index.checksum_holds().map_err(from_graph)? {
-            self.wrong(Fault::Checksum);
+            self.wrong(MidxFault::Checksum);
         }
         let packs = self.open_packs()?;
         self.pack_names();
         if self.index.is_empty() {
-            self.wrong(Fault::Empty);
+            self.wrong(MidxFault::Empty);
             return Ok(());
         }
         self.order()?;
         self.offsets(&packs)
     }
 
-    fn open_packs(&mut self) -> Result<Vec<Option<Index>>> {
+    fn open_packs(&mut self) -> Result<Vec<Option<PackIndex>>> {
         let names = self.index.pack_names();
         let title = "Looking for referenced packfiles";
         let meter = self
@@ -99,13 +99,13 @@ impl Check<'_> {
                 let kind = self.work.repository.object_hash();
                 let access = self.work.repository.objects()?.options().access;
                 let index = self.work.index(&path)?.ok().filter(|index| {
-                    Pack::open(&pack_path, kind, access)
+                    PackReader::open(&pack_path, kind, access)
                         .and_then(|pack| pack.check_index(index))
                         .is_ok()
                 });
                 packs.push(index);
             } else {
-                self.wrong(Fault::MissingPack(number));
+                self.wrong(MidxFault::MissingPack(number));
                 packs.push(None);
             }
             meter.add(1);
@@ -125,7 +125,7 @@ impl Check<'_> {
                 && before >= after
             {
                 let (before, after) = (before.clone(), after.clone());
-                self.wrong(Fault::PackOrder { before, after });
+                self.wrong(MidxFault::PackOrder { before, after });
             }
         }
     }
@@ -143,7 +143,7 @@ impl Check<'_> {
             let id = self.index.id_at(IndexPosition(row)).map_err(from_graph)?;
             if previous >= id {
                 let before = previous;
-                self.wrong(Fault::ObjectOrder { row, before, id });
+                self.wrong(MidxFault::ObjectOrder { row, before, id });
             }
             previous = id;
             meter.add(1);
@@ -152,7 +152,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    fn offsets(&mut self, packs: &[Option<Index>]) -> Result<()> {
+    fn offsets(&mut self, packs: &[Option<PackIndex>]) -> Result<()> {
         let count = self.index.len();
         let title = "Sorting objects by packfile";
         let meter = self.work.watch.progress().begin(title, Some(count.into()));
@@ -176,14 +176,14 @@ impl Check<'_> {
             let id = self.index.id_at(IndexPosition(row)).map_err(from_graph)?;
             let pack = packs.get(pack.0 as usize).and_then(Option::as_ref);
             let Some(index) = pack else {
-                self.wrong(Fault::UnreadablePack { row, id });
+                self.wrong(MidxFault::UnreadablePack { row, id });
                 continue;
             };
             let expected = index.find_offset(&id).map_err(from_graph)?;
             let expected = expected.unwrap_or(PackOffset(0));
             if offset != expected {
                 let (recorded, actual) = (offset.0, expected.0);
-                self.wrong(Fault::Offset {
+                self.wrong(MidxFault::Offset {
                     row,
                     id,
                     recorded,

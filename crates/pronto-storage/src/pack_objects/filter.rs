@@ -14,7 +14,7 @@ const MOST_PARTS: usize = 256;
 /// An object filter. An object that was requested by its id is sent regardless of the filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Filter {
+pub enum ObjectFilter {
     /// Omit all blobs (`blob:none`).
     BlobNone,
     /// Omit blobs of at least this number of bytes (`blob:limit=<n>`).
@@ -27,39 +27,39 @@ pub enum Filter {
     /// Omit objects of other types (`object:type=<type>`).
     ObjectType(ObjectKind),
     /// Omit objects that any of these filters omits (`combine:<filter>+<filter>`).
-    Combine(Vec<Filter>),
+    Combine(Vec<ObjectFilter>),
 }
 
-impl Filter {
+impl ObjectFilter {
     /// Parses a filter spec with at most 256 parts, which are nested at most 16 times.
     ///
     /// # Errors
     /// Fails with [`ErrorKind::InvalidInput`] and Git's message if the spec is unknown or malformed.
-    pub fn parse(spec: &BStr) -> Result<Filter> {
+    pub fn parse(spec: &BStr) -> Result<ObjectFilter> {
         parse(spec, 0, &mut 0)
     }
 
     /// Returns the name of the filter in `uploadpackfilter.<name>.allow`.
     pub fn config_name(&self) -> &'static str {
         match self {
-            Filter::BlobNone => "blob:none",
-            Filter::BlobLimit(_) => "blob:limit",
-            Filter::TreeDepth(_) => "tree",
-            Filter::SparseOid(_) => "sparse:oid",
-            Filter::ObjectType(_) => "object:type",
-            Filter::Combine(_) => "combine",
+            ObjectFilter::BlobNone => "blob:none",
+            ObjectFilter::BlobLimit(_) => "blob:limit",
+            ObjectFilter::TreeDepth(_) => "tree",
+            ObjectFilter::SparseOid(_) => "sparse:oid",
+            ObjectFilter::ObjectType(_) => "object:type",
+            ObjectFilter::Combine(_) => "combine",
         }
     }
 
     /// Returns the filter spec, with numbers without unit suffixes.
     pub fn to_spec(&self) -> BString {
         match self {
-            Filter::BlobNone => "blob:none".into(),
-            Filter::BlobLimit(bytes) => format!("blob:limit={bytes}").into(),
-            Filter::TreeDepth(depth) => format!("tree:{depth}").into(),
-            Filter::SparseOid(name) => [b"sparse:oid=", name.as_slice()].concat().into(),
-            Filter::ObjectType(kind) => format!("object:type={kind}").into(),
-            Filter::Combine(parts) => {
+            ObjectFilter::BlobNone => "blob:none".into(),
+            ObjectFilter::BlobLimit(bytes) => format!("blob:limit={bytes}").into(),
+            ObjectFilter::TreeDepth(depth) => format!("tree:{depth}").into(),
+            ObjectFilter::SparseOid(name) => [b"sparse:oid=", name.as_slice()].concat().into(),
+            ObjectFilter::ObjectType(kind) => format!("object:type={kind}").into(),
+            ObjectFilter::Combine(parts) => {
                 let parts: Vec<Vec<u8>> =
                     parts.iter().map(|part| encoded(&part.to_spec())).collect();
                 [b"combine:".to_vec(), parts.join(&b'+')].concat().into()
@@ -68,7 +68,7 @@ impl Filter {
     }
 }
 
-fn parse(spec: &BStr, depth: usize, count: &mut usize) -> Result<Filter> {
+fn parse(spec: &BStr, depth: usize, count: &mut usize) -> Result<ObjectFilter> {
     *count += 1;
     if depth > DEEPEST || *count > MOST_PARTS {
         return fail("filter-spec has too many parts");
@@ -76,29 +76,29 @@ fn parse(spec: &BStr, depth: usize, count: &mut usize) -> Result<Filter> {
     let unknown = || fail(format!("invalid filter-spec '{spec}'"));
     let after = |prefix: &str| spec.strip_prefix(prefix.as_bytes()).map(BStr::new);
     if spec == "blob:none" {
-        return Ok(Filter::BlobNone);
+        return Ok(ObjectFilter::BlobNone);
     }
     if let Some(limit) = after("blob:limit=") {
         return match parse_u64(limit) {
-            Ok(bytes) => Ok(Filter::BlobLimit(bytes)),
+            Ok(bytes) => Ok(ObjectFilter::BlobLimit(bytes)),
             Err(_) => unknown(),
         };
     }
     if let Some(depth) = after("tree:") {
         return match parse_u64(depth) {
-            Ok(depth) => Ok(Filter::TreeDepth(depth)),
+            Ok(depth) => Ok(ObjectFilter::TreeDepth(depth)),
             Err(_) => fail("expected 'tree:<depth>'"),
         };
     }
     if let Some(name) = after("sparse:oid=") {
-        return Ok(Filter::SparseOid(name.to_owned()));
+        return Ok(ObjectFilter::SparseOid(name.to_owned()));
     }
     if after("sparse:path=").is_some() {
         return fail("sparse:path filters support has been dropped");
     }
     if let Some(kind) = after("object:type=") {
         return match ObjectKind::from_bytes(kind) {
-            Ok(kind) => Ok(Filter::ObjectType(kind)),
+            Ok(kind) => Ok(ObjectFilter::ObjectType(kind)),
             Err(_) => fail(format!(
                 "'{kind}' for 'object:type=<type>' is not a valid object type"
             )),
@@ -113,7 +113,7 @@ fn parse(spec: &BStr, depth: usize, count: &mut usize) -> Result<Filter> {
     }
 }
 
-fn combination(text: &BStr, depth: usize, count: &mut usize) -> Result<Filter> {
+fn combination(text: &BStr, depth: usize, count: &mut usize) -> Result<ObjectFilter> {
     if text.is_empty() {
         return fail("expected something after combine:");
     }
@@ -133,7 +133,7 @@ fn combination(text: &BStr, depth: usize, count: &mut usize) -> Result<Filter> {
         parts.push(parse(part.as_bstr(), depth + 1, count)?);
         rest = after;
     }
-    Ok(Filter::Combine(parts))
+    Ok(ObjectFilter::Combine(parts))
 }
 
 /// Returns whether a byte must be encoded as `%XX` in a part of a combination.
@@ -182,20 +182,23 @@ fn fail<T>(message: impl Into<String>) -> Result<T> {
 mod tests {
     use super::*;
 
-    fn parsed(spec: &str) -> std::result::Result<Filter, String> {
-        Filter::parse(spec.into()).map_err(|error| error.message().to_owned())
+    fn parsed(spec: &str) -> std::result::Result<ObjectFilter, String> {
+        ObjectFilter::parse(spec.into()).map_err(|error| error.message().to_owned())
     }
 
     #[test]
     fn combinations_are_decoded() {
-        let parts = vec![Filter::BlobLimit(1024), Filter::SparseOid("a b+c".into())];
-        let filter = Filter::Combine(parts);
+        let parts = vec![
+            ObjectFilter::BlobLimit(1024),
+            ObjectFilter::SparseOid("a b+c".into()),
+        ];
+        let filter = ObjectFilter::Combine(parts);
         let spec = "combine:blob:limit=1k+sparse:oid=a%20b%2bc";
         assert_eq!(parsed(spec), Ok(filter.clone()));
         assert_eq!(parsed(&filter.to_spec().to_string()), Ok(filter));
         assert_eq!(
             parsed("combine:tree:3+"),
-            Ok(Filter::Combine(vec![Filter::TreeDepth(3)]))
+            Ok(ObjectFilter::Combine(vec![ObjectFilter::TreeDepth(3)]))
         );
     }
 
@@ -219,7 +222,7 @@ mod tests {
                 break;
             }
         }
-        assert!(Filter::parse(spec.as_bstr()).is_err());
+        assert!(ObjectFilter::parse(spec.as_bstr()).is_err());
         let many = vec!["tree:1"; 300].join("+");
         assert!(parsed(&format!("combine:{many}")).is_err());
     }

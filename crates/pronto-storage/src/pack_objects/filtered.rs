@@ -18,11 +18,14 @@ use pronto_repository::objects::from_odb;
 use pronto_repository::{Error, ErrorKind, Repository, Result};
 use pronto_worktree::sparse::Sparse;
 
-use super::{Commit, Filter, Missing, Select, Selection, Walk, select_by_bitmaps};
+use super::{
+    MissingObjects, ObjectFilter, ObjectSelection, Select, SelectedObjects, SentCommit,
+    select_by_bitmaps,
+};
 
 /// The wants and haves of a receiver.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Tips<'a> {
+pub struct ReceiverTips<'a> {
     /// The objects that the receiver wants.
     pub wants: &'a [ObjectId],
     /// The objects that the receiver has. Missing objects are ignored.
@@ -36,20 +39,20 @@ pub struct Tips<'a> {
 /// As for [`select`](super::select()), and with [`ErrorKind::Object`] if `filter` names a missing blob.
 pub fn select_filtered(
     repository: &Repository,
-    tips: Tips<'_>,
-    filter: &Filter,
+    tips: ReceiverTips<'_>,
+    filter: &ObjectFilter,
     select: &Select,
     watch: &Watch<'_>,
-) -> Result<Selection> {
-    let rules = Rules::of(repository, filter)?;
+) -> Result<SelectedObjects> {
+    let rules = FilterRules::of(repository, filter)?;
     let meter = watch.progress().begin("Enumerating objects", None);
     let mut named: HashSet<ObjectId> = tips.wants.iter().copied().collect();
     for id in tips.wants {
         named.extend(repository.peel_tag(*id)?);
     }
-    let mut walk = Walk::new(repository, select, watch, meter)?;
+    let mut walk = ObjectSelection::new(repository, select, watch, meter)?;
     if select.bitmaps
-        && select.missing == Missing::Fail
+        && select.missing == MissingObjects::Fail
         && rules.ignore_places()
         && let Some(bitmaps) = repository.usable_bitmaps(&walk.store)?
     {
@@ -72,7 +75,7 @@ pub fn select_filtered(
 }
 
 /// A filter with the data that it needs.
-struct Rules {
+struct FilterRules {
     no_blobs: bool,
     size_limit: Option<u64>,
     depth_limit: Option<u64>,
@@ -81,13 +84,13 @@ struct Rules {
     digests: RandomState,
 }
 
-impl Rules {
+impl FilterRules {
     /// Reads the blobs that `filter` names.
     ///
     /// # Errors
     /// Fails with [`ErrorKind::Object`] if an object is missing or is not a blob.
-    fn of(repository: &Repository, filter: &Filter) -> Result<Rules> {
-        let mut rules = Rules {
+    fn of(repository: &Repository, filter: &ObjectFilter) -> Result<FilterRules> {
+        let mut rules = FilterRules {
             no_blobs: false,
             size_limit: None,
             depth_limit: None,
@@ -99,15 +102,15 @@ impl Rules {
         Ok(rules)
     }
 
-    fn add(&mut self, repository: &Repository, filter: &Filter) -> Result<()> {
+    fn add(&mut self, repository: &Repository, filter: &ObjectFilter) -> Result<()> {
         let least = |limit: Option<u64>, new: u64| Some(limit.map_or(new, |old| old.min(new)));
         match filter {
-            Filter::BlobNone => self.no_blobs = true,
-            Filter::BlobLimit(bytes) => self.size_limit = least(self.size_limit, *bytes),
-            Filter::TreeDepth(depth) => self.depth_limit = least(self.depth_limit, *depth),
-            Filter::ObjectType(kind) => self.kinds.push(*kind),
-            Filter::SparseOid(name) => self.sparse.push(patterns(repository, name)?),
-            Filter::Combine(parts) => {
+            ObjectFilter::BlobNone => self.no_blobs = true,
+            ObjectFilter::BlobLimit(bytes) => self.size_limit = least(self.size_limit, *bytes),
+            ObjectFilter::TreeDepth(depth) => self.depth_limit = least(self.depth_limit, *depth),
+            ObjectFilter::ObjectType(kind) => self.kinds.push(*kind),
+            ObjectFilter::SparseOid(name) => self.sparse.push(patterns(repository, name)?),
+            ObjectFilter::Combine(parts) => {
                 return (parts.iter()).try_for_each(|part| self.add(repository, part));
             }
         }
@@ -179,7 +182,7 @@ fn patterns(repository: &Repository, name: &BString) -> Result<Sparse> {
 }
 
 /// A tree to be visited.
-struct Place {
+struct FilteredTree {
     tree: ObjectId,
     full: BString,
     /// The hash of the path.
@@ -193,11 +196,11 @@ struct Place {
 /// The visited trees. The key is a tree, and a digest of its path if the filter depends on paths.
 type Visited = HashMap<(ObjectId, u64), u64>;
 
-impl Walk<'_> {
+impl ObjectSelection<'_> {
     /// Keeps the selected objects that are `named` or pass `rules`. `bitmaps` gives their types.
     fn retain(
         &mut self,
-        rules: &Rules,
+        rules: &FilterRules,
         named: &HashSet<ObjectId>,
         bitmaps: &Bitmapped,
     ) -> Result<()> {
@@ -240,13 +243,13 @@ impl Walk<'_> {
     /// `rules`.
     fn filtered_trees(
         &mut self,
-        commits: &[Commit],
+        commits: &[SentCommit],
         others: Vec<ObjectId>,
-        rules: &Rules,
+        rules: &FilterRules,
     ) -> Result<()> {
         self.hide_edges(commits)?;
         let mut roots = Vec::new();
-        let place = |tree: ObjectId, is_named: bool| Place {
+        let place = |tree: ObjectId, is_named: bool| FilteredTree {
             tree,
             full: BString::default(),
             name: 0,
@@ -275,10 +278,10 @@ impl Walk<'_> {
 
     fn filtered_tree(
         &mut self,
-        place: &Place,
-        rules: &Rules,
+        place: &FilteredTree,
+        rules: &FilterRules,
         visited: &mut Visited,
-        stack: &mut Vec<Place>,
+        stack: &mut Vec<FilteredTree>,
     ) -> Result<()> {
         if self.hidden.contains(&place.tree) {
             return Ok(());
@@ -315,7 +318,7 @@ impl Walk<'_> {
             full.truncate(directory_len);
             full.extend_from_slice(entry.name);
             if entry.is_directory() {
-                stack.push(Place {
+                stack.push(FilteredTree {
                     tree: id,
                     full: full.clone(),
                     name: hash,

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use bstr::BString;
 use pronto_config::path;
 use pronto_hash::{ObjectId, oid};
-use pronto_pack::idx::Index;
+use pronto_pack::idx::PackIndex;
 use pronto_repository::history::from_graph;
 use pronto_repository::{Error, ErrorKind, Repository, Result};
 
-use super::Selection;
+use super::SelectedObjects;
 
 /// Options that omit objects from a selection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,17 +27,17 @@ pub struct LeaveOut {
 }
 
 /// A pack of the repository or of an alternate.
-pub(crate) struct Known {
+pub(crate) struct ExistingPack {
     /// The path of the `.pack` file.
     pub(crate) path: PathBuf,
     /// Whether the pack is in the object directory of the repository.
     pub(crate) is_own: bool,
     /// Whether the pack has a `.keep` file.
     pub(crate) is_kept: bool,
-    pub(crate) index: Index,
+    pub(crate) index: PackIndex,
 }
 
-impl Known {
+impl ExistingPack {
     /// Returns the name of the pack: `pack-….pack`.
     pub(crate) fn name(&self) -> BString {
         let name = self.path.file_name().unwrap_or_default();
@@ -51,7 +51,7 @@ impl Known {
 /// Fails with [`ErrorKind::Io`] or [`ErrorKind::Object`] if a directory or a pack index cannot be read.
 pub fn leave_out(
     repository: &Repository,
-    selection: &mut Selection,
+    selection: &mut SelectedObjects,
     what: &LeaveOut,
 ) -> Result<bool> {
     if *what == LeaveOut::default() {
@@ -98,7 +98,7 @@ pub(crate) fn packed(repository: &Repository, ids: &[ObjectId]) -> Result<Vec<bo
 ///
 /// # Errors
 /// Fails with [`ErrorKind::Io`] or [`ErrorKind::Object`] if a directory or a pack index cannot be read.
-pub(crate) fn known_packs(repository: &Repository) -> Result<Vec<Known>> {
+pub(crate) fn known_packs(repository: &Repository) -> Result<Vec<ExistingPack>> {
     let store = repository.objects()?;
     let (kind, access) = (repository.object_hash(), store.options().access);
     let own = std::iter::once(store.path());
@@ -113,12 +113,12 @@ pub(crate) fn known_packs(repository: &Repository) -> Result<Vec<Known>> {
             if !is_index || !beside("pack").exists() {
                 continue;
             }
-            let index = match Index::open(&path, kind, access) {
+            let index = match PackIndex::open(&path, kind, access) {
                 // Another process has removed the pack.
                 Err(_) if !path.exists() => continue,
                 index => index.map_err(from_graph)?,
             };
-            packs.push(Known {
+            packs.push(ExistingPack {
                 path: beside("pack"),
                 is_own: number == 0,
                 is_kept: beside("keep").exists(),
@@ -134,7 +134,7 @@ pub(crate) fn known_packs(repository: &Repository) -> Result<Vec<Known>> {
 ///
 /// # Errors
 /// Fails with [`ErrorKind::Object`] or [`ErrorKind::Io`] if the index cannot be read.
-pub(crate) fn mark(index: &Index, ids: &[ObjectId], marks: &mut [bool]) -> Result<()> {
+pub(crate) fn mark(index: &PackIndex, ids: &[ObjectId], marks: &mut [bool]) -> Result<()> {
     let each = ids.iter().map(|id| -> &oid { id });
     let marked = index.find_many(each, |place, _| marks[place] = true);
     marked.map_err(from_graph)

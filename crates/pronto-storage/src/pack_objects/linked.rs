@@ -13,12 +13,12 @@ use pronto_hash::{ObjectId, oid};
 use pronto_object::TreeEntries;
 use pronto_odb::{LinkedPack, Store};
 use pronto_pack::bitmap::name_hash;
-use pronto_pack::pack::{Child, Found};
+use pronto_pack::pack::{LinkTarget, TreeEntryKind};
 use pronto_repository::objects::from_odb;
 use pronto_repository::{Error, ErrorKind, Result};
 
 /// A tree or blob that the walk visits for the first time.
-pub(super) struct Met<'a> {
+pub(super) struct LinkedObject<'a> {
     pub(super) id: ObjectId,
     /// The hash of its path.
     pub(super) name_hash: u32,
@@ -34,29 +34,29 @@ pub(super) struct LinkedWalk<'a> {
     outside: HashMap<ObjectId, u32>,
     outside_ids: Vec<ObjectId>,
     /// The visited objects, one bit for each number.
-    seen: Marks,
+    seen: NumberSet,
     /// The trees whose entries were all visited.
-    done: Marks,
-    items: Vec<Item<'a>>,
-    frames: Vec<Frame>,
+    done: NumberSet,
+    items: Vec<UnvisitedEntry<'a>>,
+    frames: Vec<VisitedTree>,
     path: BString,
     buffer: Vec<u8>,
 }
 
 /// An entry that was not visited before its tree was opened.
-struct Item<'a> {
+struct UnvisitedEntry<'a> {
     number: u32,
     is_tree: bool,
-    name: Name<'a>,
+    name: LinkName<'a>,
 }
 
-enum Name<'a> {
+enum LinkName<'a> {
     Known(&'a [u8]),
     Own(Box<[u8]>),
 }
 
 /// A tree whose entries are being visited.
-struct Frame {
+struct VisitedTree {
     number: u32,
     /// The range of its entries in the items: the start, the next one and the end.
     start: usize,
@@ -68,9 +68,9 @@ struct Frame {
 
 /// A growing set of numbers.
 #[derive(Default)]
-struct Marks(Vec<u64>);
+struct NumberSet(Vec<u64>);
 
-impl Marks {
+impl NumberSet {
     fn contains(&self, number: u32) -> bool {
         let word = self.0.get(number as usize / 64).copied().unwrap_or(0);
         word >> (number % 64) & 1 == 1
@@ -95,8 +95,8 @@ impl<'a> LinkedWalk<'a> {
             pack,
             outside: HashMap::new(),
             outside_ids: Vec::new(),
-            seen: Marks::default(),
-            done: Marks::default(),
+            seen: NumberSet::default(),
+            done: NumberSet::default(),
             items: Vec::new(),
             frames: Vec::new(),
             path: BString::default(),
@@ -122,7 +122,7 @@ impl<'a> LinkedWalk<'a> {
         &mut self,
         root: &oid,
         path: &BStr,
-        mut visit: impl FnMut(&Met<'_>) -> Result<(), E>,
+        mut visit: impl FnMut(&LinkedObject<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let number = self.number(root)?;
         if !self.seen.insert(number) {
@@ -130,7 +130,7 @@ impl<'a> LinkedWalk<'a> {
         }
         self.path = path.to_owned();
         let name = name_hash(0, path);
-        visit(&Met {
+        visit(&LinkedObject {
             id: root.to_owned(),
             name_hash: name,
             path,
@@ -157,15 +157,15 @@ impl<'a> LinkedWalk<'a> {
                 continue;
             }
             let name = match &item.name {
-                Name::Known(name) => name,
-                Name::Own(name) => &name[..],
+                LinkName::Known(name) => name,
+                LinkName::Own(name) => &name[..],
             };
             if !self.path.is_empty() {
                 self.path.push(b'/');
             }
             self.path.extend_from_slice(name);
             let hash = name_hash(hash, name);
-            visit(&Met {
+            visit(&LinkedObject {
                 id: self.id(number)?,
                 name_hash: hash,
                 path: self.path.as_bstr(),
@@ -190,16 +190,16 @@ impl<'a> LinkedWalk<'a> {
             |base| done.contains(base),
             |child, to, name| {
                 let number = match to {
-                    Found::Row(row) => row,
-                    Found::Outside(id) => {
+                    LinkTarget::Row(row) => row,
+                    LinkTarget::Outside(id) => {
                         outside.push((items.len(), *id));
                         0
                     }
                 };
-                items.push(Item {
+                items.push(UnvisitedEntry {
                     number,
-                    is_tree: child == Child::Tree,
-                    name: Name::Known(name),
+                    is_tree: child == TreeEntryKind::Tree,
+                    name: LinkName::Known(name),
                 });
             },
         );
@@ -209,7 +209,7 @@ impl<'a> LinkedWalk<'a> {
         if !is_known {
             self.read(number)?;
         }
-        self.frames.push(Frame {
+        self.frames.push(VisitedTree {
             number,
             start,
             next: start,
@@ -238,10 +238,10 @@ impl<'a> LinkedWalk<'a> {
             }
             let number = self.number(&id)?;
             if !self.seen.contains(number) {
-                self.items.push(Item {
+                self.items.push(UnvisitedEntry {
                     number,
                     is_tree: entry.is_directory(),
-                    name: Name::Own(entry.name.into()),
+                    name: LinkName::Own(entry.name.into()),
                 });
             }
         }

@@ -12,11 +12,11 @@ use pronto_repository::objects::from_odb;
 use pronto_repository::{Error, ErrorKind, Repository, Result};
 
 use super::linked::LinkedWalk;
-use super::{Select, Walk};
+use super::{ObjectSelection, Select};
 
 /// An object of a listing that was requested by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Named {
+pub struct NamedObject {
     /// The id of the object: a tag, a tree or a blob.
     pub id: ObjectId,
     /// The name of a tag, or the path of another object.
@@ -25,9 +25,9 @@ pub struct Named {
 
 /// The starting points of a listing.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Listing<'a> {
+pub struct ObjectListing<'a> {
     /// The objects with which the listing starts, in this order.
-    pub named: &'a [Named],
+    pub named: &'a [NamedObject],
     /// The trees of the commits, in this order.
     pub trees: &'a [ObjectId],
     /// The objects that are excluded, with all objects reachable from trees among them. Missing objects
@@ -36,7 +36,7 @@ pub struct Listing<'a> {
 }
 
 /// A callback that gets each object and its path.
-type Visit<'a, E> = &'a mut dyn FnMut(&oid, &BStr) -> Result<(), E>;
+type VisitObject<'a, E> = &'a mut dyn FnMut(&oid, &BStr) -> Result<(), E>;
 
 /// Calls `visit` with each object of `listing` and the first path at which it is found. A tree precedes
 /// its entries, and entries are in the order of the tree.
@@ -51,13 +51,13 @@ type Visit<'a, E> = &'a mut dyn FnMut(&oid, &BStr) -> Result<(), E>;
 /// [`ErrorKind::Interrupted`], or if `visit` fails.
 pub fn list<E: From<Error>>(
     repository: &Repository,
-    listing: &Listing<'_>,
+    listing: &ObjectListing<'_>,
     visit: &mut dyn FnMut(&oid, &BStr) -> Result<(), E>,
     watch: &Watch<'_>,
 ) -> Result<(), E> {
     let select = Select::default();
     let meter = watch.progress().begin("Enumerating objects", None);
-    let mut walk = Walk::new(repository, &select, watch, meter)?;
+    let mut walk = ObjectSelection::new(repository, &select, watch, meter)?;
     for id in listing.excluded {
         match walk.kind_of(id)? {
             Some(ObjectKind::Tree) => walk.hide_tree(*id)?,
@@ -78,7 +78,7 @@ pub fn list<E: From<Error>>(
 }
 
 /// A tree whose entries are being visited.
-struct Open {
+struct VisitedTreeEntries {
     id: ObjectId,
     content: Vec<u8>,
     /// The number of bytes of the content that were parsed.
@@ -86,7 +86,7 @@ struct Open {
     path_len: usize,
 }
 
-impl Walk<'_> {
+impl ObjectSelection<'_> {
     fn kind_of(&self, id: &oid) -> Result<Option<ObjectKind>> {
         let header = self.store.header(id).map_err(from_odb)?;
         Ok(header.map(|header| header.kind))
@@ -101,8 +101,8 @@ impl Walk<'_> {
     fn list_linked<E: From<Error>>(
         &mut self,
         mut walk: LinkedWalk<'_>,
-        listing: &Listing<'_>,
-        visit: Visit<'_, E>,
+        listing: &ObjectListing<'_>,
+        visit: VisitObject<'_, E>,
     ) -> Result<(), E> {
         for named in listing.named {
             let name = named.name.as_bstr();
@@ -124,7 +124,7 @@ impl Walk<'_> {
         walk: &mut LinkedWalk<'_>,
         tree: &oid,
         path: &BStr,
-        visit: Visit<'_, E>,
+        visit: VisitObject<'_, E>,
     ) -> Result<(), E> {
         let store = self.store.clone();
         walk.tree(tree, path, |met| {
@@ -138,7 +138,7 @@ impl Walk<'_> {
 }
 
 /// The result of recording an object.
-enum Recorded {
+enum RecordOutcome {
     New,
     /// The object was recorded before, or is excluded.
     Known,
@@ -148,7 +148,7 @@ enum Recorded {
 
 /// A listing that reads the trees one after another.
 struct Lister<'l, 'a> {
-    walk: &'l mut Walk<'a>,
+    walk: &'l mut ObjectSelection<'a>,
     /// The trees that were listed.
     trees: HashSet<ObjectId>,
     /// The other objects that were listed.
@@ -156,7 +156,7 @@ struct Lister<'l, 'a> {
 }
 
 impl<'l, 'a> Lister<'l, 'a> {
-    fn new(walk: &'l mut Walk<'a>) -> Self {
+    fn new(walk: &'l mut ObjectSelection<'a>) -> Self {
         Lister {
             walk,
             trees: HashSet::new(),
@@ -166,8 +166,8 @@ impl<'l, 'a> Lister<'l, 'a> {
 
     fn list<E: From<Error>>(
         &mut self,
-        listing: &Listing<'_>,
-        visit: Visit<'_, E>,
+        listing: &ObjectListing<'_>,
+        visit: VisitObject<'_, E>,
     ) -> Result<(), E> {
         for named in listing.named {
             match self.walk.existing_kind(&named.id)? {
@@ -184,23 +184,23 @@ impl<'l, 'a> Lister<'l, 'a> {
     }
 
     /// Records `id` as listed.
-    fn record(&mut self, id: &oid, is_tree: bool) -> Recorded {
+    fn record(&mut self, id: &oid, is_tree: bool) -> RecordOutcome {
         if self.walk.hidden.contains(id) {
-            return Recorded::Known;
+            return RecordOutcome::Known;
         }
         let (same, other) = match is_tree {
             true => (&mut self.trees, &self.others),
             false => (&mut self.others, &self.trees),
         };
         if other.contains(id) {
-            return Recorded::OfAnotherType;
+            return RecordOutcome::OfAnotherType;
         }
         match same.insert(id.to_owned()) {
             true => {
                 self.walk.meter.add(1);
-                Recorded::New
+                RecordOutcome::New
             }
-            false => Recorded::Known,
+            false => RecordOutcome::Known,
         }
     }
 
@@ -210,9 +210,9 @@ impl<'l, 'a> Lister<'l, 'a> {
     /// Fails with [`ErrorKind::Object`] if the object was listed with another type.
     fn is_new(&mut self, id: &oid, is_tree: bool) -> Result<bool> {
         match self.record(id, is_tree) {
-            Recorded::New => Ok(true),
-            Recorded::Known => Ok(false),
-            Recorded::OfAnotherType => {
+            RecordOutcome::New => Ok(true),
+            RecordOutcome::Known => Ok(false),
+            RecordOutcome::OfAnotherType => {
                 let (kind, wanted) = match is_tree {
                     true => ("blob", "tree"),
                     false => ("tree", "blob"),
@@ -227,7 +227,7 @@ impl<'l, 'a> Lister<'l, 'a> {
         &mut self,
         root: &oid,
         mut path: BString,
-        visit: Visit<'_, E>,
+        visit: VisitObject<'_, E>,
     ) -> Result<(), E> {
         if !self.is_new(root, true)? {
             return Ok(());
@@ -250,9 +250,9 @@ impl<'l, 'a> Lister<'l, 'a> {
                 continue;
             }
             match self.record(&id, is_tree) {
-                Recorded::New => {}
-                Recorded::Known => continue,
-                Recorded::OfAnotherType => {
+                RecordOutcome::New => {}
+                RecordOutcome::Known => continue,
+                RecordOutcome::OfAnotherType => {
                     let (name, tree) = (entry.name.as_bstr(), tree.id);
                     let wanted = if is_tree { "tree" } else { "blob" };
                     let message = format!(
@@ -275,8 +275,8 @@ impl<'l, 'a> Lister<'l, 'a> {
         Ok(())
     }
 
-    fn open(&mut self, id: &oid, path_len: usize) -> Result<Open> {
-        Ok(Open {
+    fn open(&mut self, id: &oid, path_len: usize) -> Result<VisitedTreeEntries> {
+        Ok(VisitedTreeEntries {
             id: id.to_owned(),
             content: self.walk.read_tree(id)?,
             done: 0,

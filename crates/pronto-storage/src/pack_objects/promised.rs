@@ -4,12 +4,12 @@ use pronto_hash::{ObjectId, oid};
 use pronto_repository::Result;
 use pronto_repository::objects::from_odb;
 
-use super::Walk;
+use super::ObjectSelection;
 
 /// The treatment of selected objects that are missing because the repository is a partial clone
 /// (`--missing`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Missing {
+pub enum MissingObjects {
     /// A missing object is an error (`--missing=error`).
     #[default]
     Fail,
@@ -17,10 +17,10 @@ pub enum Missing {
     LeaveOut,
 }
 
-impl Walk<'_> {
+impl ObjectSelection<'_> {
     /// Returns whether missing objects are omitted.
     pub(super) fn leaves_out(&self) -> bool {
-        self.select.missing == Missing::LeaveOut
+        self.select.missing == MissingObjects::LeaveOut
     }
 
     /// Returns whether an object is missing and therefore omitted.

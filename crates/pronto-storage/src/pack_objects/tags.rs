@@ -5,19 +5,19 @@ use std::ops::ControlFlow;
 
 use pronto_hash::ObjectId;
 use pronto_object::TagRef;
-use pronto_odb::packing::Member;
+use pronto_odb::packing::PackMember;
 use pronto_repository::objects::from_odb;
 use pronto_repository::{Error, ErrorKind, Repository, Result};
 
-use super::Selection;
+use super::SelectedObjects;
 
 /// The objects of a selection.
-struct Chosen<'a> {
-    selection: &'a Selection,
+struct ChosenObjects<'a> {
+    selection: &'a SelectedObjects,
     members: HashSet<ObjectId>,
 }
 
-impl Chosen<'_> {
+impl ChosenObjects<'_> {
     fn has(&self, id: &ObjectId) -> Result<bool> {
         let block = self.selection.block.as_ref();
         let in_block = block.map(|block| block.contains(id)).transpose();
@@ -30,9 +30,9 @@ impl Chosen<'_> {
 /// # Errors
 /// Fails with [`ErrorKind::Reference`] or [`ErrorKind::Io`] if refs cannot be read, or
 /// [`ErrorKind::Object`] if a tag is malformed.
-pub fn include_tags(repository: &Repository, selection: &mut Selection) -> Result<()> {
+pub fn include_tags(repository: &Repository, selection: &mut SelectedObjects) -> Result<()> {
     let members = selection.members.iter().map(|member| member.id);
-    let mut chosen = Chosen {
+    let mut chosen = ChosenObjects {
         members: members.collect(),
         selection,
     };
@@ -56,7 +56,7 @@ pub fn include_tags(repository: &Repository, selection: &mut Selection) -> Resul
         // Tags can point to tags: all of them are added, down to a selected object.
         while !chosen.has(&id)? {
             chosen.members.insert(id);
-            added.push(Member { id, name_hash: 0 });
+            added.push(PackMember { id, name_hash: 0 });
             store.find(&id, &mut buffer).map_err(from_odb)?;
             let malformed = || Error::new(ErrorKind::Corrupt, "malformed tag").on_object(id);
             id = TagRef::new(&buffer).target().ok_or_else(malformed)?;

@@ -7,15 +7,15 @@ use std::path::PathBuf;
 use pronto_hash::ObjectId;
 use pronto_index::{Index, mode};
 use pronto_io::watch::Watch;
-use pronto_odb::packing::Member;
+use pronto_odb::packing::PackMember;
 use pronto_pack::bitmap::name_hash;
 use pronto_repository::Notice;
 use pronto_repository::errors::from_index;
 use pronto_repository::objects::from_odb;
-use pronto_repository::refs::{Broken, LogLine};
+use pronto_repository::refs::{BrokenRef, LogLine};
 use pronto_repository::{Error, ErrorKind, Repository, Result};
 
-use super::{Select, Selection, kept_whole};
+use super::{Select, SelectedObjects, kept_whole};
 use crate::name_files::{files_below, git_directories, unreadable};
 
 /// Returns the objects to which all refs point. Dangling symrefs are skipped.
@@ -27,8 +27,8 @@ pub fn ref_tips(repository: &Repository) -> Result<Vec<ObjectId>> {
     repository.refs().for_each_or_broken("refs/", |reference| {
         match reference {
             Ok(reference) => tips.push(reference.id),
-            Err(Broken::Dangling(_)) => {}
-            Err(Broken::Contents(name)) => {
+            Err(BrokenRef::Dangling(_)) => {}
+            Err(BrokenRef::Contents(name)) => {
                 let message = format!("bad object {name}");
                 return Err(Error::new(ErrorKind::Reference, message));
             }
@@ -89,7 +89,7 @@ pub fn reflog_tips(repository: &Repository) -> Result<Vec<ObjectId>> {
 /// [`ErrorKind::Object`] if a tree cannot be read.
 pub fn include_indexed(
     repository: &Repository,
-    selection: &mut Selection,
+    selection: &mut SelectedObjects,
     watch: &Watch<'_>,
 ) -> Result<()> {
     let chosen = selection.members.iter().map(|member| member.id);
@@ -126,7 +126,7 @@ fn of_index(
     index: &Index,
     chosen: &mut HashSet<ObjectId>,
     trees: &mut Vec<ObjectId>,
-    selection: &mut Selection,
+    selection: &mut SelectedObjects,
 ) -> Result<()> {
     let mut kept_whole = kept_whole(repository)?;
     for entry in index.iter() {
@@ -138,14 +138,14 @@ fn of_index(
                 selection.whole.insert(id);
             }
             let name_hash = name_hash(0, entry.path);
-            selection.members.push(Member { id, name_hash });
+            selection.members.push(PackMember { id, name_hash });
         }
     }
     if let Some(undo) = index.resolve_undo().map_err(from_index)? {
         let stages = undo.paths.iter().flat_map(|path| path.stages);
         for (_, id) in stages.flatten() {
             if chosen.insert(id) && has(repository, &id)? {
-                selection.members.push(Member { id, name_hash: 0 });
+                selection.members.push(PackMember { id, name_hash: 0 });
             }
         }
     }

@@ -8,16 +8,16 @@ use gix_object::Kind as ObjectKind;
 use pronto_hash::{ObjectId, oid};
 use pronto_object::TreeEntries;
 use pronto_odb::LinkedPack;
-use pronto_odb::packing::Member;
+use pronto_odb::packing::PackMember;
 use pronto_pack::bitmap::name_hash;
 use pronto_repository::objects::from_odb;
 use pronto_repository::{Error, ErrorKind, Result};
 
 use super::linked::LinkedWalk;
-use super::{Commit, MOST_EDGES, Walk};
+use super::{MOST_EDGES, ObjectSelection, SentCommit};
 
 /// A tree to visit.
-struct Place {
+struct PendingTree {
     tree: ObjectId,
     /// The hash of its path.
     name: u32,
@@ -29,9 +29,9 @@ struct Place {
     known: Rc<[ObjectId]>,
 }
 
-impl Walk<'_> {
+impl ObjectSelection<'_> {
     /// Selects the trees and blobs of the commits, and the other requested objects.
-    pub(super) fn trees(&mut self, commits: &[Commit], others: Vec<ObjectId>) -> Result<()> {
+    pub(super) fn trees(&mut self, commits: &[SentCommit], others: Vec<ObjectId>) -> Result<()> {
         self.hide_edges(commits)?;
         let mut known: Vec<ObjectId> = Vec::new();
         for commit in commits {
@@ -59,7 +59,7 @@ impl Walk<'_> {
         let roots = commits.iter().map(|commit| (commit.tree, known.clone()));
         for (root, known) in roots.chain(trees) {
             self.check()?;
-            let mut stack = vec![Place {
+            let mut stack = vec![PendingTree {
                 tree: root,
                 name: 0,
                 path: 0,
@@ -78,7 +78,7 @@ impl Walk<'_> {
     pub(super) fn linked_trees(
         &mut self,
         pack: &LinkedPack,
-        commits: &[Commit],
+        commits: &[SentCommit],
         others: Vec<ObjectId>,
     ) -> Result<()> {
         let store = self.store.clone();
@@ -95,7 +95,7 @@ impl Walk<'_> {
             self.check()?;
             walk.tree(root, "".into(), |met| {
                 self.meter.add(1);
-                self.selection.members.push(Member {
+                self.selection.members.push(PackMember {
                     id: met.id,
                     name_hash: met.name_hash,
                 });
@@ -118,8 +118,8 @@ impl Walk<'_> {
 
     fn tree(
         &mut self,
-        place: &Place,
-        stack: &mut Vec<Place>,
+        place: &PendingTree,
+        stack: &mut Vec<PendingTree>,
         named: &mut HashSet<ObjectId>,
     ) -> Result<()> {
         if !self.add(&place.tree, place.name) {
@@ -149,7 +149,7 @@ impl Walk<'_> {
                     continue;
                 }
                 let trees = at_path.into_iter().flatten().filter(|known| known.1);
-                stack.push(Place {
+                stack.push(PendingTree {
                     tree: id,
                     name: hash,
                     path: name_hash(hash, b"/"),
@@ -191,7 +191,7 @@ impl Walk<'_> {
         let id = id.to_owned();
         // Git counts bases as enumerated objects, too.
         self.meter.add(1);
-        self.selection.bases.push(Member { id, name_hash });
+        self.selection.bases.push(PackMember { id, name_hash });
     }
 
     /// Returns the entries of the receiver's trees `trees` by name, and whether each is a tree.
@@ -254,7 +254,7 @@ impl Walk<'_> {
 
     /// Marks the objects in the boundary trees as objects of the receiver: all of them, or only those
     /// along paths that differ between both sides.
-    pub(super) fn hide_edges(&mut self, commits: &[Commit]) -> Result<()> {
+    pub(super) fn hide_edges(&mut self, commits: &[SentCommit]) -> Result<()> {
         let known: HashSet<ObjectId> = commits
             .iter()
             .flat_map(|commit| commit.known.iter().copied())

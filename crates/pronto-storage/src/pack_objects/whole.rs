@@ -4,11 +4,13 @@ use bstr::BStr;
 use pronto_io::dir::Directory;
 use pronto_repository::errors::from_worktree;
 use pronto_repository::{Repository, Result};
-use pronto_worktree::attributes::{Attributes, Directories, FromWorktree, Source, Stack, State};
+use pronto_worktree::attributes::{
+    AttributeStack, AttributeState, Attributes, AttributesByDirectory, FromWorktree, ReadAttributes,
+};
 
 /// Reports for paths whether their objects must not be stored as deltas (attribute `-delta`).
 /// Consecutive paths in the same directory are cheapest. Each value is used by one thread at a time.
-pub struct KeptWhole(Stack);
+pub struct KeptWhole(AttributeStack);
 
 /// Creates a [`KeptWhole`]. As in Git, the attributes files of the worktree, the repository and the
 /// user are read, but not those in trees.
@@ -20,9 +22,9 @@ pub fn kept_whole(repository: &Repository) -> Result<KeptWhole> {
     let top = repository
         .work_tree()
         .and_then(|path| Directory::open(path).ok());
-    let source: Box<dyn Source> = match top {
-        Some(top) => Box::new(FromWorktree::new(top, Directories::new())),
-        None => Box::new(Directories::new()),
+    let source: Box<dyn ReadAttributes> = match top {
+        Some(top) => Box::new(FromWorktree::new(top, AttributesByDirectory::new())),
+        None => Box::new(AttributesByDirectory::new()),
     };
     let attributes = Attributes::new(&["delta"], &repository.attribute_files()?, source);
     Ok(KeptWhole(attributes.map_err(from_worktree)?.stack()))
@@ -36,7 +38,7 @@ impl KeptWhole {
     /// Fails with `ErrorKind::Worktree` or `ErrorKind::Io` if an attributes file cannot be read.
     pub fn has(&mut self, path: &BStr) -> Result<bool> {
         let states = self.0.states(path).map_err(from_worktree)?;
-        Ok(states.first() == Some(&State::Unset))
+        Ok(states.first() == Some(&AttributeState::Unset))
     }
 }
 

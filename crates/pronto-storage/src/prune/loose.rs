@@ -10,11 +10,11 @@ use pronto_repository::Notice;
 use pronto_repository::objects::from_odb;
 use pronto_repository::{Error, ErrorKind, Result};
 
-use super::{BATCH, HOLD, REST, Removed, Work, has_expired, order};
+use super::{BATCH, HOLD, PruneRun, PrunedFile, REST, has_expired, order};
 use crate::pack_objects::names;
 
 /// A file in a directory of loose objects.
-pub(super) enum Found {
+pub(super) enum LooseFile {
     Object { id: ObjectId, path: PathBuf },
     Other(PathBuf),
 }
@@ -23,7 +23,7 @@ pub(super) enum Found {
 ///
 /// # Errors
 /// Fails with [`ErrorKind::Io`] if a directory cannot be listed, or if `each` fails.
-pub(super) fn each(objects: &Path, each: &mut dyn FnMut(Found) -> Result<()>) -> Result<()> {
+pub(super) fn each(objects: &Path, each: &mut dyn FnMut(LooseFile) -> Result<()>) -> Result<()> {
     for byte in 0..=u8::MAX {
         let fanout = format!("{byte:02x}");
         let directory = objects.join(&fanout);
@@ -32,8 +32,8 @@ pub(super) fn each(objects: &Path, each: &mut dyn FnMut(Found) -> Result<()>) ->
             let id = hex.and_then(|hex| pronto_hash::parse_hex(hex.as_bytes()).ok());
             let path = directory.join(&name);
             each(match id {
-                Some(id) => Found::Object { id, path },
-                None => Found::Other(path),
+                Some(id) => LooseFile::Object { id, path },
+                None => LooseFile::Other(path),
             })?;
         }
     }
@@ -46,20 +46,20 @@ pub(super) fn begins(file: &Path, start: &[u8]) -> bool {
     path::as_bytes(Path::new(name)).starts_with(start)
 }
 
-impl Work<'_> {
+impl PruneRun<'_> {
     pub(super) fn prune_loose(&mut self) -> Result<()> {
         let (mut objects, mut others) = (Vec::new(), Vec::new());
         each(&self.objects, &mut |found| {
             match found {
-                Found::Object { id, path } => objects.push((id, path)),
-                Found::Other(path) => others.push(path),
+                LooseFile::Object { id, path } => objects.push((id, path)),
+                LooseFile::Other(path) => others.push(path),
             }
             Ok(())
         })?;
         for path in others {
             match begins(&path, b"tmp_obj_") {
                 true => self.prune_file(&path)?,
-                false => (self.tell)(&Removed::Garbage(path)),
+                false => (self.report)(&PrunedFile::Garbage(path)),
             }
         }
         if objects.is_empty() {
@@ -74,7 +74,7 @@ impl Work<'_> {
         });
         if options.dry_run {
             for (id, _) in objects {
-                self.tell_object(id)?;
+                self.report_object(id)?;
             }
             return Ok(());
         }
@@ -115,7 +115,7 @@ impl Work<'_> {
             if !modified.is_ok_and(|modified| self.has_expired(modified)) {
                 continue;
             }
-            self.tell_object(*id)?;
+            self.report_object(*id)?;
             self.unlink(&path);
             let _ = std::fs::remove_dir(&directory);
             deleted += 1;
@@ -123,12 +123,12 @@ impl Work<'_> {
         Ok(&[])
     }
 
-    fn tell_object(&mut self, id: ObjectId) -> Result<()> {
+    fn report_object(&mut self, id: ObjectId) -> Result<()> {
         let store = self.repository.objects()?.without_replacements();
         let kind = store.header(&id).map_err(from_odb);
         let kind = kind.ok().flatten().map(|header| header.kind);
         self.outcome.objects += 1;
-        (self.tell)(&Removed::Object(id, kind));
+        (self.report)(&PrunedFile::Object(id, kind));
         Ok(())
     }
 

@@ -6,22 +6,22 @@ use gix_object::Kind as ObjectKind;
 use pronto_hash::{ObjectId, oid};
 use pronto_io::watch::Watch;
 use pronto_odb::Store;
-use pronto_repository::expiry::Expiry;
+use pronto_repository::expiry::ExpiryAge;
 use pronto_repository::history::from_graph;
 use pronto_repository::objects::from_odb;
 use pronto_repository::{Error, ErrorKind, Repository, Result};
 
-use super::named::{Named, named_by};
-use super::tips::Tips;
+use super::named::{ReferencedObject, named_by};
+use super::tips::TipReader;
 use super::{check, has_expired, loose};
 use crate::pack_objects::known_packs;
 
 /// The reachable objects found so far. The set grows each time the roots of reachability are read.
-pub(crate) struct Marks<'a> {
+pub(crate) struct ReachableMarks<'a> {
     repository: &'a Repository,
     watch: &'a Watch<'a>,
     store: Store,
-    tips: Tips<'a>,
+    tips: TipReader<'a>,
     seen: HashSet<ObjectId>,
     /// The objects that were found from roots that may be incomplete. If another root that must be
     /// complete reaches them, they are walked again.
@@ -31,16 +31,19 @@ pub(crate) struct Marks<'a> {
 
 /// The treatment of missing objects in a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Missing {
+enum MissingInWalk {
     Fails,
     Passes,
 }
 
-impl<'a> Marks<'a> {
-    pub(crate) fn new(repository: &'a Repository, watch: &'a Watch<'a>) -> Result<Marks<'a>> {
-        Ok(Marks {
+impl<'a> ReachableMarks<'a> {
+    pub(crate) fn new(
+        repository: &'a Repository,
+        watch: &'a Watch<'a>,
+    ) -> Result<ReachableMarks<'a>> {
+        Ok(ReachableMarks {
             store: repository.objects()?.without_replacements(),
-            tips: Tips::new(repository),
+            tips: TipReader::new(repository),
             repository,
             watch,
             seen: HashSet::new(),
@@ -65,13 +68,13 @@ impl<'a> Marks<'a> {
         if self.seen.is_empty() {
             self.take_bitmaps(&found.strict)?;
         }
-        self.walk(found.strict, Missing::Fails, &mut new)?;
+        self.walk(found.strict, MissingInWalk::Fails, &mut new)?;
         for id in found.blobs {
             if self.seen.insert(id) {
                 new.push(id);
             }
         }
-        self.walk(found.lenient, Missing::Passes, &mut new)?;
+        self.walk(found.lenient, MissingInWalk::Passes, &mut new)?;
         Ok(new)
     }
 
@@ -94,7 +97,7 @@ impl<'a> Marks<'a> {
     /// # Errors
     /// Fails with [`ErrorKind::Object`] if an object is missing or malformed.
     pub(crate) fn lead_from(&mut self, tips: &[ObjectId]) -> Result<()> {
-        self.walk(tips.to_vec(), Missing::Fails, &mut Vec::new())
+        self.walk(tips.to_vec(), MissingInWalk::Fails, &mut Vec::new())
     }
 
     /// Adds the objects reachable from all loose objects and packs of this repository that have not
@@ -103,13 +106,13 @@ impl<'a> Marks<'a> {
     /// # Errors
     /// Fails with [`ErrorKind::Io`] or [`ErrorKind::Object`] if a directory, a pack index or an object
     /// cannot be read.
-    pub(crate) fn lead_from_recent(&mut self, expire: Expiry) -> Result<()> {
-        if expire == Expiry::Now {
+    pub(crate) fn lead_from_recent(&mut self, expire: ExpiryAge) -> Result<()> {
+        if expire == ExpiryAge::Now {
             return Ok(());
         }
         let mut tips = Vec::new();
         loose::each(self.store.path(), &mut |found| {
-            if let loose::Found::Object { id, path } = found
+            if let loose::LooseFile::Object { id, path } = found
                 && let Ok(modified) = path.metadata().and_then(|found| found.modified())
                 && !has_expired(expire, modified)
             {
@@ -132,7 +135,7 @@ impl<'a> Marks<'a> {
                 }
             }
         }
-        self.walk(tips, Missing::Passes, &mut Vec::new())
+        self.walk(tips, MissingInWalk::Passes, &mut Vec::new())
     }
 
     /// Does the same as [`lead_from`](Self::lead_from), but skips missing objects.
@@ -140,7 +143,7 @@ impl<'a> Marks<'a> {
     /// # Errors
     /// Fails with [`ErrorKind::Interrupted`].
     pub(crate) fn lead_loosely_from(&mut self, tips: Vec<ObjectId>) -> Result<()> {
-        self.walk(tips, Missing::Passes, &mut Vec::new())
+        self.walk(tips, MissingInWalk::Passes, &mut Vec::new())
     }
 
     /// Marks `chosen`, which must contain all objects reachable from them, as found.
@@ -151,15 +154,15 @@ impl<'a> Marks<'a> {
     fn walk(
         &mut self,
         mut rest: Vec<ObjectId>,
-        missing: Missing,
+        missing: MissingInWalk,
         new: &mut Vec<ObjectId>,
     ) -> Result<()> {
         let mut count = 0u32;
         while let Some(id) = rest.pop() {
             let is_new = !self.seen.contains(&id)
                 && match missing {
-                    Missing::Fails => self.seen.insert(id),
-                    Missing::Passes => self.partial.insert(id),
+                    MissingInWalk::Fails => self.seen.insert(id),
+                    MissingInWalk::Passes => self.partial.insert(id),
                 };
             if !is_new {
                 continue;
@@ -170,7 +173,7 @@ impl<'a> Marks<'a> {
             }
             new.push(id);
             match self.follow(&id, &mut rest, new) {
-                Err(_) if missing == Missing::Passes => {}
+                Err(_) if missing == MissingInWalk::Passes => {}
                 followed => followed?,
             }
         }
@@ -200,9 +203,9 @@ impl<'a> Marks<'a> {
         let mut blobs = Vec::new();
         let is_whole = found.is_some_and(|kind| {
             named_by(kind, &content, id.kind(), &mut |named| match named {
-                Named::Parent(_) if is_cut => {}
-                Named::Parent(id) | Named::Other(id) => rest.push(id),
-                Named::Blob(id) => blobs.push(id),
+                ReferencedObject::Parent(_) if is_cut => {}
+                ReferencedObject::Parent(id) | ReferencedObject::Other(id) => rest.push(id),
+                ReferencedObject::Blob(id) => blobs.push(id),
             })
         });
         self.buffer = content;
@@ -224,7 +227,7 @@ impl<'a> Marks<'a> {
     }
 }
 
-impl crate::pack_objects::Known {
+impl crate::pack_objects::ExistingPack {
     /// Returns the ids that the index of the pack lists, in order.
     ///
     /// # Errors

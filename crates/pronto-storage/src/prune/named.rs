@@ -5,7 +5,7 @@ use pronto_hash::ObjectId;
 use pronto_object::{CommitLinks, TagRef};
 
 /// An object that another object references.
-pub(super) enum Named {
+pub(super) enum ReferencedObject {
     Parent(ObjectId),
     /// A file or symbolic link in a tree.
     Blob(ObjectId),
@@ -18,22 +18,22 @@ pub(super) fn named_by(
     kind: ObjectKind,
     content: &[u8],
     hash: pronto_hash::Kind,
-    each: &mut dyn FnMut(Named),
+    each: &mut dyn FnMut(ReferencedObject),
 ) -> bool {
     match kind {
         ObjectKind::Blob => true,
         ObjectKind::Tag => match TagRef::new(content).target() {
             Some(target) => {
-                each(Named::Other(target));
+                each(ReferencedObject::Other(target));
                 true
             }
             None => false,
         },
         ObjectKind::Commit => match CommitLinks::parse(content) {
             Some(links) => {
-                each(Named::Other(links.tree));
+                each(ReferencedObject::Other(links.tree));
                 for parent in links.parents {
-                    each(Named::Parent(parent));
+                    each(ReferencedObject::Parent(parent));
                 }
                 true
             }
@@ -44,7 +44,11 @@ pub(super) fn named_by(
 }
 
 /// Handles a tree for [`named_by`].
-fn named_by_tree(mut content: &[u8], hash: pronto_hash::Kind, each: &mut dyn FnMut(Named)) -> bool {
+fn named_by_tree(
+    mut content: &[u8],
+    hash: pronto_hash::Kind,
+    each: &mut dyn FnMut(ReferencedObject),
+) -> bool {
     let id_len = hash.len_in_bytes();
     while !content.is_empty() {
         let Some(end) = content.iter().position(|byte| *byte == 0) else {
@@ -58,10 +62,10 @@ fn named_by_tree(mut content: &[u8], hash: pronto_hash::Kind, each: &mut dyn FnM
             return false;
         };
         match entry {
-            [b'4', b'0', ..] | [b'0', b'4', ..] => each(Named::Other(id)),
+            [b'4', b'0', ..] | [b'0', b'4', ..] => each(ReferencedObject::Other(id)),
             // Submodules are not followed.
             [b'1', b'6', ..] => {}
-            _ => each(Named::Blob(id)),
+            _ => each(ReferencedObject::Blob(id)),
         }
         content = &rest[1 + id_len..];
     }

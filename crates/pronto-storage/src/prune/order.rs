@@ -6,7 +6,7 @@ use pronto_hash::ObjectId;
 use pronto_odb::Store;
 use pronto_repository::Result;
 
-use super::named::{Named, named_by};
+use super::named::{ReferencedObject, named_by};
 
 /// Sorts `ids` so that each object precedes the objects that it references. Unreadable objects are
 /// treated as objects without references.
@@ -22,17 +22,17 @@ pub(super) fn named_last(store: &Store, ids: &[ObjectId]) -> Result<Vec<ObjectId
     let mut buffer = Vec::new();
     // The loop runs backwards, so that objects without references keep their order.
     for first in (0..ids.len()).rev() {
-        let mut stack = vec![Step::Enter(first)];
+        let mut stack = vec![PruneOrderStep::Enter(first)];
         while let Some(step) = stack.pop() {
             match step {
-                Step::Leave(at) => ordered.push(ids[at]),
-                Step::Enter(at) if is_done[at] => {}
-                Step::Enter(at) => {
+                PruneOrderStep::Leave(at) => ordered.push(ids[at]),
+                PruneOrderStep::Enter(at) if is_done[at] => {}
+                PruneOrderStep::Enter(at) => {
                     is_done[at] = true;
-                    stack.push(Step::Leave(at));
+                    stack.push(PruneOrderStep::Leave(at));
                     for id in named(store, &ids[at], &mut buffer) {
                         let place = places.get(&id).filter(|place| !is_done[**place]);
-                        stack.extend(place.map(|place| Step::Enter(*place)));
+                        stack.extend(place.map(|place| PruneOrderStep::Enter(*place)));
                     }
                 }
             }
@@ -42,7 +42,7 @@ pub(super) fn named_last(store: &Store, ids: &[ObjectId]) -> Result<Vec<ObjectId
     Ok(ordered)
 }
 
-enum Step {
+enum PruneOrderStep {
     Enter(usize),
     Leave(usize),
 }
@@ -56,7 +56,9 @@ fn named(store: &Store, id: &ObjectId, buffer: &mut Vec<u8>) -> Vec<ObjectId> {
     }
     if let Ok(Some(kind)) = store.find(id, buffer) {
         named_by(kind, buffer, id.kind(), &mut |named| match named {
-            Named::Parent(id) | Named::Blob(id) | Named::Other(id) => names.push(id),
+            ReferencedObject::Parent(id)
+            | ReferencedObject::Blob(id)
+            | ReferencedObject::Other(id) => names.push(id),
         });
     }
     names

@@ -5,10 +5,10 @@ use pronto_io::progress::Progress;
 use pronto_repository::Result;
 use pronto_repository::objects::from_odb;
 
-use super::{BATCH, REST, Removed, Work};
+use super::{BATCH, PruneRun, PrunedFile, REST};
 use crate::pack_objects::{loose_objects, packed};
 
-impl Work<'_> {
+impl PruneRun<'_> {
     /// Removes the loose objects that are in a pack, and the directories that become empty. `progress`
     /// shows the progress, which only `git prune-packed` does.
     pub(super) fn prune_packed(&mut self, progress: &dyn Progress) -> Result<()> {
@@ -16,7 +16,7 @@ impl Work<'_> {
         let duplicates = self.duplicates(ids)?;
         if self.options.dry_run {
             for id in duplicates {
-                self.tell_duplicate(&id);
+                self.report_duplicate(&id);
             }
             return Ok(());
         }
@@ -30,7 +30,7 @@ impl Work<'_> {
             let (some, others) = rest.split_at(rest.len().min(BATCH));
             rest = others;
             for id in self.duplicates(some.to_vec())? {
-                let path = self.tell_duplicate(&id);
+                let path = self.report_duplicate(&id);
                 self.unlink(&path);
                 let _ = path.parent().map(std::fs::remove_dir);
             }
@@ -59,10 +59,10 @@ impl Work<'_> {
         Ok(packed.map(|(id, _)| id).collect())
     }
 
-    fn tell_duplicate(&mut self, id: &ObjectId) -> std::path::PathBuf {
+    fn report_duplicate(&mut self, id: &ObjectId) -> std::path::PathBuf {
         let hex = id.to_string();
         let path = self.objects.join(&hex[..2]).join(&hex[2..]);
-        (self.tell)(&Removed::Duplicate(path.clone()));
+        (self.report)(&PrunedFile::Duplicate(path.clone()));
         path
     }
 }

@@ -1,10 +1,10 @@
 //! Removes missing commits from the file `shallow`.
 
-use super::{Removed, Work};
+use super::{PruneRun, PrunedFile};
 use pronto_repository::Result;
 use pronto_repository::shallow;
 
-impl Work<'_> {
+impl PruneRun<'_> {
     pub(super) fn prune_shallow(&mut self) -> Result<()> {
         if !self.repository.is_shallow() || self.outcome.gave_up {
             return Ok(());
@@ -26,7 +26,7 @@ impl Work<'_> {
         let gone: Vec<_> = gone.collect();
         for id in &gone {
             list.remove(id);
-            (self.tell)(&Removed::Shallow(*id));
+            (self.report)(&PrunedFile::Shallow(*id));
         }
         if pruning.is_some() && !gone.is_empty() {
             shallow::write(self.repository, &list)?;

@@ -6,10 +6,10 @@ use pronto_odb::Quarantine;
 use pronto_repository::Result;
 
 use super::loose::begins;
-use super::{Removed, Work};
+use super::{PruneRun, PrunedFile};
 use crate::pack_objects::names;
 
-impl Work<'_> {
+impl PruneRun<'_> {
     pub(super) fn prune_temporary(&mut self) -> Result<()> {
         for directory in [self.objects.clone(), self.objects.join("pack")] {
             for name in names(&directory)? {
@@ -40,7 +40,7 @@ impl Work<'_> {
             },
         };
         if !found.is_dir() {
-            (self.tell)(&Removed::TemporaryFile(path.to_owned()));
+            (self.report)(&PrunedFile::TemporaryFile(path.to_owned()));
             if pruning.is_some() {
                 self.unlink(path);
             }
@@ -49,7 +49,7 @@ impl Work<'_> {
         if Quarantine::is_in_use(path) {
             return Ok(());
         }
-        (self.tell)(&Removed::TemporaryDirectory(path.to_owned()));
+        (self.report)(&PrunedFile::TemporaryDirectory(path.to_owned()));
         if pruning.is_some() {
             // Remaining files are removed in the next run.
             let _ = std::fs::remove_dir_all(path);

@@ -13,8 +13,8 @@ use pronto_index::{Index, mode};
 use pronto_repository::errors::from_index;
 use pronto_repository::in_progress::OBJECT_FILES;
 use pronto_repository::objects::from_odb;
-use pronto_repository::refs::tables::{self, Tables};
-use pronto_repository::refs::{Broken, LogLine};
+use pronto_repository::refs::tables::{self, RefStacks};
+use pronto_repository::refs::{BrokenRef, LogLine};
 use pronto_repository::{Error, ErrorKind, Repository, Result};
 
 use crate::name_files::{files_below, git_directories, is_missing, unreadable};
@@ -24,7 +24,7 @@ const TABLES_LIST: &str = "reftable/tables.list";
 
 /// The roots that were found in one reading.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct TipSnapshot {
     /// Objects that must exist with all objects reachable from them.
     pub(super) strict: Vec<ObjectId>,
     /// Objects that may be missing or incomplete.
@@ -33,23 +33,23 @@ pub(super) struct Found {
     pub(super) blobs: Vec<ObjectId>,
 }
 
-pub(super) struct Tips<'a> {
+pub(super) struct TipReader<'a> {
     repository: &'a Repository,
-    stamps: HashMap<PathBuf, Stamp>,
+    stamps: HashMap<PathBuf, TipFileStamp>,
 }
 
 /// The identity of a version of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
+struct TipFileStamp {
     inode: u64,
     len: u64,
     modified: (i64, i64),
     changed: (i64, i64),
 }
 
-impl Stamp {
-    fn of(found: &Metadata) -> Stamp {
-        Stamp {
+impl TipFileStamp {
+    fn of(found: &Metadata) -> TipFileStamp {
+        TipFileStamp {
             inode: found.ino(),
             len: found.len(),
             modified: (found.mtime(), found.mtime_nsec()),
@@ -58,9 +58,9 @@ impl Stamp {
     }
 }
 
-impl<'a> Tips<'a> {
-    pub(super) fn new(repository: &'a Repository) -> Tips<'a> {
-        Tips {
+impl<'a> TipReader<'a> {
+    pub(super) fn new(repository: &'a Repository) -> TipReader<'a> {
+        TipReader {
             repository,
             stamps: HashMap::new(),
         }
@@ -68,15 +68,15 @@ impl<'a> Tips<'a> {
 
     /// # Errors
     /// Fails with [`ErrorKind::Reference`] if a ref is broken, or if a file cannot be read.
-    pub(super) fn look(&mut self) -> Result<Found> {
-        let mut found = Found::default();
+    pub(super) fn look(&mut self) -> Result<TipSnapshot> {
+        let mut found = TipSnapshot::default();
         let repository = self.repository;
         found.strict = repository.work_tree_heads()?;
         repository.refs().for_each_or_broken("refs/", |reference| {
             match reference {
                 Ok(reference) => found.strict.push(reference.id),
-                Err(Broken::Dangling(_)) => {}
-                Err(Broken::Contents(name)) => {
+                Err(BrokenRef::Dangling(_)) => {}
+                Err(BrokenRef::Contents(name)) => {
                     let message = format!("unable to parse object: {name}");
                     return Err(Error::new(ErrorKind::Reference, message));
                 }
@@ -115,7 +115,7 @@ impl<'a> Tips<'a> {
             Err(error) if is_missing(&error) => return Ok(false),
             Err(error) => return Err(unreadable(path, error)),
         };
-        let stamp = Stamp::of(&found);
+        let stamp = TipFileStamp::of(&found);
         let is_settled = (found.modified())
             .is_ok_and(|modified| modified.elapsed().is_ok_and(|age| age.as_secs() >= 3));
         match is_settled {
@@ -134,7 +134,7 @@ impl<'a> Tips<'a> {
         }
     }
 
-    fn pseudo(&mut self, path: &Path, found: &mut Found) -> Result<()> {
+    fn pseudo(&mut self, path: &Path, found: &mut TipSnapshot) -> Result<()> {
         if path.is_file() {
             let content = self.content(path)?;
             let ids = content.lines().map(|line| line.trim());
@@ -145,7 +145,7 @@ impl<'a> Tips<'a> {
     }
 
     /// Reads the refs of a linked worktree that are not shared.
-    fn own_references(&mut self, directory: &Path, found: &mut Found) -> Result<()> {
+    fn own_references(&mut self, directory: &Path, found: &mut TipSnapshot) -> Result<()> {
         for path in files_below(directory)? {
             self.pseudo(&path, found)?;
         }
@@ -153,7 +153,12 @@ impl<'a> Tips<'a> {
     }
 
     /// Reads the per-worktree refs and all reflogs of one reftable stack.
-    fn tables(&mut self, tables: &Tables, directory: &Path, found: &mut Found) -> Result<()> {
+    fn tables(
+        &mut self,
+        tables: &RefStacks,
+        directory: &Path,
+        found: &mut TipSnapshot,
+    ) -> Result<()> {
         tables.each_object(directory, |name, id| {
             if !name.starts_with(b"refs/") || directory != self.repository.common_dir() {
                 found.lenient.push(id);
@@ -175,7 +180,7 @@ impl<'a> Tips<'a> {
         })
     }
 
-    fn logs(&mut self, directory: &Path, found: &mut Found) -> Result<()> {
+    fn logs(&mut self, directory: &Path, found: &mut TipSnapshot) -> Result<()> {
         let store = self.repository.objects()?;
         for path in files_below(directory)? {
             if !self.has_changed(&path)? {
@@ -200,7 +205,7 @@ impl<'a> Tips<'a> {
         Ok(())
     }
 
-    fn index(&mut self, path: &Path, found: &mut Found) -> Result<()> {
+    fn index(&mut self, path: &Path, found: &mut TipSnapshot) -> Result<()> {
         if !self.has_changed(path)? {
             return Ok(());
         }

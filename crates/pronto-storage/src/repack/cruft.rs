@@ -7,24 +7,24 @@ use std::time::{Duration, SystemTime};
 use pronto_hash::ObjectId;
 use pronto_io::error::IoContext as _;
 use pronto_odb::Quarantine;
-use pronto_odb::packing::{Contents, Member};
+use pronto_odb::packing::{PackContents, PackMember};
 use pronto_pack::mtimes;
-use pronto_pack::writer::Written;
-use pronto_repository::expiry::Expiry;
+use pronto_pack::writer::WrittenPack;
+use pronto_repository::expiry::ExpiryAge;
 use pronto_repository::history::from_graph;
 use pronto_repository::objects::from_odb;
 use pronto_repository::packs::{from_pack, writer_options};
 use pronto_repository::{ErrorKind, Result};
 
-use super::{Cruft, Work};
+use super::{Cruft, RepackRun};
 use crate::last_used::dates;
-use crate::pack_objects::{Known, known_packs, loose_objects, mark};
-use crate::prune::{Marks, has_expired};
+use crate::pack_objects::{ExistingPack, known_packs, loose_objects, mark};
+use crate::prune::{ReachableMarks, has_expired};
 
 /// Objects with the time of their last use, in seconds since 1970.
 type Aged = HashMap<ObjectId, u32>;
 
-impl Work<'_> {
+impl RepackRun<'_> {
     /// Returns whether the cruft pack is kept because of its size (`--combine-cruft-below-size`).
     pub(super) fn is_retained(&self, pack: &Path) -> bool {
         let Some(least) = self.cruft().and_then(|cruft| cruft.combine_below) else {
@@ -81,7 +81,7 @@ impl Work<'_> {
                 *before = (*before).max(seconds(time));
             }
         };
-        for pack in packs.iter().filter(|pack| self.may_go(pack)) {
+        for pack in packs.iter().filter(|pack| self.is_repackable(pack)) {
             let modified = modified(&pack.path);
             let dates = dates(pack, hash)?;
             for (row, id) in (0..).zip(pack.ids()?) {
@@ -101,11 +101,11 @@ impl Work<'_> {
     }
 
     /// Removes objects that kept packs contain from `aged`, unless they were used more recently.
-    fn leave_in_place(&self, packs: &[Known], aged: &mut Aged) -> Result<()> {
+    fn leave_in_place(&self, packs: &[ExistingPack], aged: &mut Aged) -> Result<()> {
         let ids: Vec<ObjectId> = aged.keys().copied().collect();
         for pack in packs {
             let is_in_way = match pack.is_own {
-                true => self.was_there(pack) && !self.may_go(pack),
+                true => self.was_there(pack) && !self.is_repackable(pack),
                 false => self.options.local,
             };
             if !is_in_way {
@@ -132,10 +132,10 @@ impl Work<'_> {
     }
 
     /// Returns the objects of `aged` that have not expired, and the objects reachable from them.
-    fn unexpired(&self, expire: Expiry, aged: &Aged) -> Result<HashSet<ObjectId>> {
+    fn unexpired(&self, expire: ExpiryAge, aged: &Aged) -> Result<HashSet<ObjectId>> {
         let recent = aged.iter().filter(|(_, time)| !is_over(expire, **time));
         let recent: Vec<ObjectId> = recent.map(|(id, _)| *id).collect();
-        let mut marks = Marks::new(self.repository, self.watch)?;
+        let mut marks = ReachableMarks::new(self.repository, self.watch)?;
         marks.lead_loosely_from(recent)?;
         let kept = aged.keys().filter(|id| marks.contains(id));
         Ok(kept.copied().collect())
@@ -177,18 +177,18 @@ impl Work<'_> {
         aged: &Aged,
         directory: &Path,
         prefix: Option<std::ffi::OsString>,
-    ) -> Result<Written> {
+    ) -> Result<WrittenPack> {
         let repository = self.repository;
-        let mut members: Vec<Member> = (aged.keys())
-            .map(|id| Member {
+        let mut members: Vec<PackMember> = (aged.keys())
+            .map(|id| PackMember {
                 id: *id,
                 name_hash: 0,
             })
             .collect();
         members.sort_unstable_by_key(|member| member.id);
-        let contents = Contents {
+        let contents = PackContents {
             members: &members,
-            ..Contents::default()
+            ..PackContents::default()
         };
         let mut files = writer_options(repository.config(), repository.object_hash())?;
         files.files.name_prefix = prefix;
@@ -197,8 +197,9 @@ impl Work<'_> {
         let made = store.pack_into(&contents, packing, directory, files, self.watch);
         let (written, _) = made.map_err(from_odb)?;
         let kind = repository.object_hash();
-        let access = pronto_io::view::Access::Auto;
-        let pack = pronto_pack::pack::Pack::open(&written.pack, kind, access).map_err(from_pack)?;
+        let access = pronto_io::view::ViewAccess::Auto;
+        let pack =
+            pronto_pack::pack::PackReader::open(&written.pack, kind, access).map_err(from_pack)?;
         let checksum = pack.checksum().map_err(from_pack)?;
         let seconds: Vec<u32> = members.iter().map(|member| aged[&member.id]).collect();
         let path = written.pack.with_extension("mtimes");
@@ -213,7 +214,7 @@ impl Work<'_> {
     }
 }
 
-fn is_over(expire: Expiry, seconds: u32) -> bool {
+fn is_over(expire: ExpiryAge, seconds: u32) -> bool {
     let time = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds.into());
     has_expired(expire, time)
 }

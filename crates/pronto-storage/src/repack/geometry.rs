@@ -2,17 +2,17 @@
 
 use bstr::BString;
 use pronto_hash::ObjectId;
-use pronto_odb::packing::Member;
+use pronto_odb::packing::PackMember;
 use pronto_repository::history::from_graph;
 use pronto_repository::{Error, ErrorKind, Result};
 
-use super::Work;
-use crate::pack_objects::{Known, Selection, known_packs, loose_objects, mark};
+use super::RepackRun;
+use crate::pack_objects::{ExistingPack, SelectedObjects, known_packs, loose_objects, mark};
 
 /// The packs, sorted by their number of objects.
 pub(super) struct Geometry {
     /// The packs, smallest first.
-    packs: Vec<Known>,
+    packs: Vec<ExistingPack>,
     /// The number of smallest packs that are combined.
     split: usize,
 }
@@ -21,11 +21,11 @@ impl Geometry {
     /// Returns the name of the largest pack, if it is not combined with others.
     pub(super) fn largest(&self) -> Option<BString> {
         let largest = self.packs.last().filter(|_| self.split < self.packs.len());
-        largest.map(Known::name)
+        largest.map(ExistingPack::name)
     }
 }
 
-impl Work<'_> {
+impl RepackRun<'_> {
     /// # Errors
     /// Fails with [`ErrorKind::Io`] or [`ErrorKind::Object`] if the packs cannot be listed, or
     /// [`ErrorKind::InvalidInput`] if a pack is too large.
@@ -37,7 +37,7 @@ impl Work<'_> {
             pack.is_own && !is_cruft && (self.options.pack_kept_objects || !is_kept)
         });
         packs.sort_by_key(|pack| pack.index.len());
-        let too_large = |pack: &Known, what: &str| {
+        let too_large = |pack: &ExistingPack, what: &str| {
             let message = format!("pack {} too large to {what}", pack.path.display());
             Error::new(ErrorKind::InvalidInput, message)
         };
@@ -70,7 +70,7 @@ impl Work<'_> {
         Ok(Geometry { packs, split })
     }
 
-    fn is_named(&self, pack: &Known) -> bool {
+    fn is_named(&self, pack: &ExistingPack) -> bool {
         self.options.keep_packs.contains(&pack.name())
     }
 
@@ -80,7 +80,7 @@ impl Work<'_> {
     /// # Errors
     /// Fails with [`ErrorKind::Io`] or [`ErrorKind::Object`] if a pack index or a directory cannot be
     /// read.
-    pub(super) fn select_geometric(&self, geometry: &Geometry) -> Result<Selection> {
+    pub(super) fn select_geometric(&self, geometry: &Geometry) -> Result<SelectedObjects> {
         let (included, others) = geometry.packs.split_at(geometry.split);
         let objects = self.directory.parent().unwrap_or(&self.directory);
         let mut ids: Vec<ObjectId> = loose_objects(objects)?;
@@ -101,9 +101,11 @@ impl Work<'_> {
             }
         }
         let wanted = ids.into_iter().zip(marks).filter(|(_, mark)| !mark);
-        Ok(Selection {
-            members: wanted.map(|(id, _)| Member { id, name_hash: 0 }).collect(),
-            ..Selection::default()
+        Ok(SelectedObjects {
+            members: wanted
+                .map(|(id, _)| PackMember { id, name_hash: 0 })
+                .collect(),
+            ..SelectedObjects::default()
         })
     }
 

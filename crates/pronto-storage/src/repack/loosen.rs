@@ -9,24 +9,24 @@ use pronto_repository::history::from_graph;
 use pronto_repository::objects::from_odb;
 use pronto_repository::{Error, ErrorKind, Result};
 
-use super::Work;
-use crate::pack_objects::{Selection, known_packs, mark};
-use crate::prune::Marks;
+use super::RepackRun;
+use crate::pack_objects::{SelectedObjects, known_packs, mark};
+use crate::prune::ReachableMarks;
 
-impl Work<'_> {
+impl RepackRun<'_> {
     /// Writes the objects of packs that may be removed as loose objects, unless they are in `selection`
     /// or in a kept pack.
     ///
     /// # Errors
     /// Fails with [`ErrorKind::Object`] if an object cannot be read, [`ErrorKind::Io`] if an object
     /// cannot be written, or with [`ErrorKind::Interrupted`].
-    pub(super) fn loosen(&self, selection: &Selection) -> Result<()> {
+    pub(super) fn loosen(&self, selection: &SelectedObjects) -> Result<()> {
         let chosen = selection.members.iter().map(|member| member.id);
         let chosen: HashSet<ObjectId> = chosen.collect();
         let packs = known_packs(self.repository)?;
         let recent = match self.options.unpack_unreachable {
             Some(expire) => {
-                let mut marks = Marks::new(self.repository, self.watch)?;
+                let mut marks = ReachableMarks::new(self.repository, self.watch)?;
                 marks.lead_from_recent(expire)?;
                 Some(marks)
             }

@@ -12,16 +12,19 @@ use pronto_repository::Result;
 use pronto_repository::objects::from_odb;
 use pronto_repository::{Notice, PackNotice};
 
-use super::{Work, named};
+use super::{RepackRun, named};
 use crate::multi_pack_index;
 use crate::pack_objects::{known_packs, loose_objects, mark};
-use crate::prune::{self, Marks};
+use crate::prune::{self, ReachableMarks};
 
-impl<'a> Work<'a> {
+impl<'a> RepackRun<'a> {
     /// Marks the objects in `chosen`, the objects reachable from current tips, and the objects that
     /// were written since the selection.
-    pub(super) fn marks(&self, chosen: HashSet<ObjectId>) -> Result<(Marks<'a>, Vec<ObjectId>)> {
-        let mut marks = Marks::new(self.repository, self.watch)?;
+    pub(super) fn marks(
+        &self,
+        chosen: HashSet<ObjectId>,
+    ) -> Result<(ReachableMarks<'a>, Vec<ObjectId>)> {
+        let mut marks = ReachableMarks::new(self.repository, self.watch)?;
         marks.assume(chosen);
         let new = marks.look_again()?;
         Ok((marks, new))
@@ -36,7 +39,7 @@ impl<'a> Work<'a> {
     pub(super) fn remove(
         &self,
         redundant: &[BString],
-        marks: Option<(Marks<'_>, Vec<ObjectId>)>,
+        marks: Option<(ReachableMarks<'_>, Vec<ObjectId>)>,
     ) -> Result<()> {
         let mut patience = self.options.patience;
         if !redundant.is_empty() {
@@ -62,7 +65,7 @@ impl<'a> Work<'a> {
     fn remove_packs(
         &self,
         redundant: &[BString],
-        marks: Option<(Marks<'_>, Vec<ObjectId>)>,
+        marks: Option<(ReachableMarks<'_>, Vec<ObjectId>)>,
         _pruning: &Pruning,
     ) -> Result<()> {
         if let Some((mut marks, mut new)) = marks {

@@ -6,25 +6,25 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
-use pronto_io::view::blocks::{BlockSource, Note, Request};
+use pronto_io::view::blocks::{BlockReport, BlockSource, Request};
 use tokio::sync::watch;
 
 use super::BlockCache;
-use crate::backend::Backend;
+use crate::backend::StoreBackend;
 use crate::digest::Digest;
 use crate::download;
-use crate::manifest::Object;
-use crate::repository::Repository;
+use crate::manifest::StoreObject;
+use crate::repository::StoreRepository;
 use crate::{Error, ErrorKind};
 
 /// The length of a digest in bytes.
 const DIGEST_LEN: usize = 32;
 
 /// A pack in the store.
-pub(super) struct PackSource<B>(Arc<Inner<B>>);
+pub(super) struct PackSource<B>(Arc<SourceState<B>>);
 
-struct Inner<B> {
-    repository: Arc<Repository<B>>,
+struct SourceState<B> {
+    repository: Arc<StoreRepository<B>>,
     /// The name of the object, including the prefix of the repository.
     name: String,
     /// The concatenated digests of the blocks, or no bytes until the digests are read.
@@ -32,14 +32,14 @@ struct Inner<B> {
     cache: Arc<BlockCache>,
 }
 
-impl<B: Backend> PackSource<B> {
+impl<B: StoreBackend> PackSource<B> {
     pub(super) fn new(
-        repository: &Arc<Repository<B>>,
-        object: &Object,
+        repository: &Arc<StoreRepository<B>>,
+        object: &StoreObject,
         sums: watch::Receiver<Bytes>,
         cache: &Arc<BlockCache>,
     ) -> Self {
-        PackSource(Arc::new(Inner {
+        PackSource(Arc::new(SourceState {
             repository: Arc::clone(repository),
             name: format!("{}{}", repository.prefix, object.name),
             sums,
@@ -48,7 +48,7 @@ impl<B: Backend> PackSource<B> {
     }
 }
 
-impl<B: Backend> BlockSource for PackSource<B> {
+impl<B: StoreBackend> BlockSource for PackSource<B> {
     fn fetch(&self, request: Request) {
         let range = request.range();
         let len = range.end - range.start;
@@ -108,22 +108,22 @@ impl<B: Backend> BlockSource for PackSource<B> {
         Err(to_io(error.with_hint(hint)))
     }
 
-    fn note(&self, note: Note<'_>) {
+    fn note(&self, note: BlockReport<'_>) {
         let cache = &self.0.cache;
         match note {
-            Note::Failed(error) => {
+            BlockReport::Failed(error) => {
                 cache.failed.fetch_add(1, Ordering::Relaxed);
                 (cache.report)(&error.to_string());
             }
-            Note::Damaged { path, block } => cache.report_damage(&format!(
+            BlockReport::Damaged { path, block } => cache.report_damage(&format!(
                 "block {block} of '{}' is damaged; fetching it again",
                 path.display()
             )),
-            Note::Replaced { path } => cache.report_damage(&format!(
+            BlockReport::Replaced { path } => cache.report_damage(&format!(
                 "'{}' has a wrong size; fetching it again",
                 path.display()
             )),
-            Note::Unwritable { path, error } => {
+            BlockReport::Unwritable { path, error } => {
                 cache.unwritable.fetch_add(1, Ordering::Relaxed);
                 (cache.report)(&format!(
                     "cannot write '{}', reading from the store: {error}",

@@ -23,10 +23,10 @@ use object_store::{
 };
 use pronto_io::error::IoContext as _;
 
-use super::tls::Connector;
-pub use super::url::Location;
-use super::url::Service;
-use super::{Bucket, Content, Creation, Entry, Page};
+use super::tls::BucketHttpConnector;
+use super::url::BucketService;
+pub use super::url::StoreLocation;
+use super::{Bucket, CreationResult, Entry, ListingPage, UploadContent};
 use crate::{Error, ErrorKind, Result};
 
 /// The size in bytes from which files are uploaded in parts.
@@ -51,19 +51,19 @@ impl Cloud {
     /// # Errors
     /// Fails with [`ErrorKind::Options`] if credentials or URLs in variables are malformed, and
     /// with [`ErrorKind::Io`] if the directory does not exist.
-    pub fn open(location: &Location) -> Result<Self> {
+    pub fn open(location: &StoreLocation) -> Result<Self> {
         let (store, pages): (Arc<dyn ObjectStore>, Option<Arc<dyn PaginatedListStore>>) =
             match &location.service {
-                Service::Directory(path) => (Arc::new(directory(path)?), None),
-                Service::S3(bucket) => {
+                BucketService::Directory(path) => (Arc::new(directory(path)?), None),
+                BucketService::S3(bucket) => {
                     let store = Arc::new(s3(bucket, &location.variables)?);
                     (Arc::clone(&store) as _, Some(store))
                 }
-                Service::Google(bucket) => {
+                BucketService::Google(bucket) => {
                     let store = Arc::new(google(bucket, &location.variables)?);
                     (Arc::clone(&store) as _, Some(store))
                 }
-                Service::Azure(container) => {
+                BucketService::Azure(container) => {
                     let store = Arc::new(azure(container, &location.variables)?);
                     (Arc::clone(&store) as _, Some(store))
                 }
@@ -190,10 +190,10 @@ impl Bucket for Cloud {
         }
     }
 
-    async fn put(&self, name: &str, content: &Content) -> Result<()> {
+    async fn put(&self, name: &str, content: &UploadContent) -> Result<()> {
         let path = match content {
-            Content::Bytes(bytes) => return self.put_bytes(name, bytes.clone()).await,
-            Content::File(path) => path,
+            UploadContent::Bytes(bytes) => return self.put_bytes(name, bytes.clone()).await,
+            UploadContent::File(path) => path,
         };
         let metadata = std::fs::metadata(path);
         let size = metadata.context(ErrorKind::Io, "cannot stat", path)?.len();
@@ -204,22 +204,22 @@ impl Bucket for Cloud {
         self.put_bytes(name, bytes).await
     }
 
-    async fn create(&self, name: &str, bytes: Bytes) -> Result<Creation> {
+    async fn create(&self, name: &str, bytes: Bytes) -> Result<CreationResult> {
         let options = PutOptions {
             mode: PutMode::Create,
             ..PutOptions::default()
         };
         let path = self.path(name)?;
         match self.store.put_opts(&path, bytes.into(), options).await {
-            Ok(_) => Ok(Creation::Created),
+            Ok(_) => Ok(CreationResult::Created),
             Err(StoreError::AlreadyExists { .. } | StoreError::Precondition { .. }) => {
-                Ok(Creation::Exists)
+                Ok(CreationResult::Exists)
             }
             Err(error) => Err(failed(&error, name)),
         }
     }
 
-    async fn list(&self, prefix: &str, limit: usize, page: Option<&str>) -> Result<Page> {
+    async fn list(&self, prefix: &str, limit: usize, page: Option<&str>) -> Result<ListingPage> {
         let to_error = |error: StoreError| failed(&error, prefix);
         let Some(pages) = &self.pages else {
             let path = self.path(prefix)?;
@@ -230,7 +230,7 @@ impl Bucket for Cloud {
                 .filter_map(|meta| self.entry(&meta))
                 .collect();
             entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-            return Ok(Page {
+            return Ok(ListingPage {
                 entries,
                 next: None,
             });
@@ -250,7 +250,7 @@ impl Bucket for Cloud {
             return Err(Error::new(ErrorKind::Unsupported, message)
                 .with_hint("directory buckets of S3 cannot be used"));
         }
-        Ok(Page {
+        Ok(ListingPage {
             entries,
             next: listed.page_token,
         })
@@ -343,7 +343,7 @@ fn s3(bucket: &str, variables: &[(String, String)]) -> Result<object_store::aws:
     };
     let builder = apply(builder, variables, set)
         .with_allow_http(is_plain(variables))
-        .with_http_connector(Connector)
+        .with_http_connector(BucketHttpConnector)
         .with_retry(retries());
     builder.build().map_err(malformed)
 }
@@ -357,7 +357,7 @@ fn google(
         builder.with_config(key, value)
     };
     let builder = apply(builder, variables, set)
-        .with_http_connector(Connector)
+        .with_http_connector(BucketHttpConnector)
         .with_retry(retries());
     builder.build().map_err(malformed)
 }
@@ -372,7 +372,7 @@ fn azure(
     };
     let builder = apply(builder, variables, set)
         .with_allow_http(is_plain(variables))
-        .with_http_connector(Connector)
+        .with_http_connector(BucketHttpConnector)
         .with_retry(retries());
     builder.build().map_err(malformed)
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use super::{Bucket, Content, Creation, Entry, Page};
+use super::{Bucket, CreationResult, Entry, ListingPage, UploadContent};
 use crate::{ErrorKind, Result};
 
 /// The kind of a call.
@@ -66,7 +66,7 @@ impl CallKind {
 /// A completed call.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub struct Call {
+pub struct MeteredCall {
     /// The kind of the call.
     pub kind: CallKind,
     /// The number of bytes that were read or written.
@@ -79,19 +79,19 @@ pub struct Call {
 
 /// A receiver of completed calls, which runs on the thread that waits for the call, and must not
 /// block.
-pub trait Observer: Send + Sync + 'static {
+pub trait CallObserver: Send + Sync + 'static {
     /// Receives a completed call.
-    fn called(&self, call: &Call);
+    fn called(&self, call: &MeteredCall);
 }
 
 /// Measures calls, and reports them to an observer.
 #[derive(Default)]
-pub(crate) struct Meter(OnceLock<Arc<dyn Observer>>);
+pub(crate) struct CallMeter(OnceLock<Arc<dyn CallObserver>>);
 
 /// A store whose calls are observed.
 pub struct Metered<B> {
     inner: B,
-    meter: Meter,
+    meter: CallMeter,
 }
 
 impl<B> Metered<B> {
@@ -99,12 +99,12 @@ impl<B> Metered<B> {
     pub fn new(inner: B) -> Self {
         Metered {
             inner,
-            meter: Meter::default(),
+            meter: CallMeter::default(),
         }
     }
 
     /// Reports all calls to `observer` from now on. A second observer is ignored.
-    pub fn observe(&self, observer: Arc<dyn Observer>) {
+    pub fn observe(&self, observer: Arc<dyn CallObserver>) {
         self.meter.observe(observer);
     }
 
@@ -118,9 +118,9 @@ impl<B> Metered<B> {
     }
 }
 
-impl Meter {
+impl CallMeter {
     /// Reports all calls to `observer` from now on. A second observer is ignored.
-    pub(crate) fn observe(&self, observer: Arc<dyn Observer>) {
+    pub(crate) fn observe(&self, observer: Arc<dyn CallObserver>) {
         let _ = self.0.set(observer);
     }
 
@@ -134,7 +134,7 @@ impl Meter {
         let begun = Instant::now();
         let answer = call.await;
         if let Some(observer) = self.0.get() {
-            observer.called(&Call {
+            observer.called(&MeteredCall {
                 kind,
                 bytes: answer.as_ref().map_or(0, bytes),
                 duration: begun.elapsed(),
@@ -165,22 +165,22 @@ impl<B: Bucket> Bucket for Metered<B> {
             .await
     }
 
-    async fn put(&self, name: &str, content: &Content) -> Result<()> {
+    async fn put(&self, name: &str, content: &UploadContent) -> Result<()> {
         let size = match content {
-            Content::Bytes(bytes) => bytes.len() as u64,
-            Content::File(path) => std::fs::metadata(path).map_or(0, |found| found.len()),
+            UploadContent::Bytes(bytes) => bytes.len() as u64,
+            UploadContent::File(path) => std::fs::metadata(path).map_or(0, |found| found.len()),
         };
         self.measure(CallKind::Put, self.inner.put(name, content), |()| size)
             .await
     }
 
-    async fn create(&self, name: &str, bytes: Bytes) -> Result<Creation> {
+    async fn create(&self, name: &str, bytes: Bytes) -> Result<CreationResult> {
         let size = bytes.len() as u64;
         self.measure(CallKind::Create, self.inner.create(name, bytes), |_| size)
             .await
     }
 
-    async fn list(&self, prefix: &str, limit: usize, page: Option<&str>) -> Result<Page> {
+    async fn list(&self, prefix: &str, limit: usize, page: Option<&str>) -> Result<ListingPage> {
         let call = self.inner.list(prefix, limit, page);
         self.measure(CallKind::List, call, |_| 0).await
     }

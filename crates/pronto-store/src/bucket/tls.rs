@@ -15,9 +15,9 @@ const SILENCE: Duration = Duration::from_secs(15);
 
 /// Creates HTTP clients.
 #[derive(Debug)]
-pub(super) struct Connector;
+pub(super) struct BucketHttpConnector;
 
-impl HttpConnector for Connector {
+impl HttpConnector for BucketHttpConnector {
     fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
         let failed =
             |source: Box<dyn std::error::Error + Send + Sync>| object_store::Error::Generic {

@@ -8,7 +8,7 @@ use crate::{Error, ErrorKind, Result};
 
 /// The service that stores the objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Service {
+pub(super) enum BucketService {
     /// A directory of this machine.
     Directory(PathBuf),
     /// A bucket of S3, or of a service with a compatible interface.
@@ -22,15 +22,15 @@ pub(super) enum Service {
 /// The URL of a store: `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`, `az://CONTAINER/PREFIX` or
 /// `file:///DIRECTORY`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Location {
-    pub(super) service: Service,
+pub struct StoreLocation {
+    pub(super) service: BucketService,
     /// The prefix of all names, which is empty or ends with a slash.
     pub(super) prefix: String,
     /// The environment variables with the credentials and the endpoint of the service.
     pub(super) variables: Vec<(String, String)>,
 }
 
-impl Location {
+impl StoreLocation {
     /// Parses a URL. The credentials, the region and the endpoint of a service are read from the
     /// variables of `environment` that the tools of the service use (`AWS_*`, `GOOGLE_*`,
     /// `AZURE_*`).
@@ -50,8 +50,8 @@ impl Location {
             if !rest.starts_with('/') {
                 return Err(wrong("the path of the directory must begin with a slash"));
             }
-            return Ok(Location {
-                service: Service::Directory(rest.into()),
+            return Ok(StoreLocation {
+                service: BucketService::Directory(rest.into()),
                 prefix: String::new(),
                 variables: Vec::new(),
             });
@@ -68,16 +68,16 @@ impl Location {
         }
         let bucket = bucket.to_owned();
         let (service, variables) = match scheme {
-            "s3" => (Service::S3(bucket), "AWS_"),
-            "gs" => (Service::Google(bucket), "GOOGLE_"),
-            "az" => (Service::Azure(bucket), "AZURE_"),
+            "s3" => (BucketService::S3(bucket), "AWS_"),
+            "gs" => (BucketService::Google(bucket), "GOOGLE_"),
+            "az" => (BucketService::Azure(bucket), "AZURE_"),
             _ => return Err(wrong("its scheme is unknown")),
         };
         let variables = environment.variables().filter_map(|(name, value)| {
             let name = name.to_str().filter(|name| name.starts_with(variables))?;
             Some((name.to_owned(), value.to_str()?.to_owned()))
         });
-        Ok(Location {
+        Ok(StoreLocation {
             service,
             prefix: match prefix {
                 "" => String::new(),
@@ -97,9 +97,9 @@ mod tests {
         let mut environment = Environment::empty("/");
         environment.set("AWS_REGION", "eu-1");
         environment.set("AZURE_X", "y");
-        let parse = |url: &str| Location::parse(url, &environment);
+        let parse = |url: &str| StoreLocation::parse(url, &environment);
         let found = parse("s3://bucket/a/b/").expect("valid");
-        assert_eq!(found.service, Service::S3("bucket".into()));
+        assert_eq!(found.service, BucketService::S3("bucket".into()));
         assert_eq!(found.prefix, "a/b/");
         assert_eq!(
             found.variables,
@@ -108,7 +108,7 @@ mod tests {
         let found = parse("gs://bucket").expect("valid");
         assert_eq!((found.prefix.as_str(), found.variables.len()), ("", 0));
         let found = parse("file:///srv/store").expect("valid");
-        assert_eq!(found.service, Service::Directory("/srv/store".into()));
+        assert_eq!(found.service, BucketService::Directory("/srv/store".into()));
         for bad in [
             "bucket",
             "s3://",

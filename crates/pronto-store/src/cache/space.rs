@@ -19,7 +19,7 @@ const SECTOR_BYTES: u64 = 512;
 
 /// The files of one object.
 #[derive(Default)]
-struct Group {
+struct ObjectFiles {
     paths: Vec<PathBuf>,
     bytes: u64,
     /// Whether a view has a hard link to one of the files.
@@ -76,8 +76,8 @@ impl Shelf {
         true
     }
 
-    fn groups(&self) -> BTreeMap<String, Group> {
-        let mut groups: BTreeMap<String, Group> = BTreeMap::new();
+    fn groups(&self) -> BTreeMap<String, ObjectFiles> {
+        let mut groups: BTreeMap<String, ObjectFiles> = BTreeMap::new();
         for entry in entries(&self.directory.join("file")) {
             let Ok(found) = entry.metadata() else {
                 continue;

@@ -2,18 +2,18 @@
 
 use bytes::Bytes;
 use pronto_hash::Kind;
-use pronto_refs::reftable::Snapshot;
+use pronto_refs::reftable::StackSnapshot;
 
-use super::plan::{Decision, Plan};
+use super::plan::{ChangeDecision, GenerationPlan};
 use super::{check_names, expired};
-use crate::backend::Backend;
-use crate::bucket::{Content, Creation};
-use crate::change::{Change, Push};
+use crate::backend::StoreBackend;
+use crate::bucket::{CreationResult, UploadContent};
+use crate::change::{PackPush, StoreChange};
 use crate::digest::Digest;
-use crate::generations::Generations as _;
-use crate::manifest::{Manifest, Policy};
-use crate::refs::Verdict;
-use crate::repository::{Generation, Repository};
+use crate::generations::GenerationStore as _;
+use crate::manifest::{Manifest, RetentionPolicy};
+use crate::refs::RefDecision;
+use crate::repository::{Generation, StoreRepository};
 use crate::{Error, ErrorKind, Result};
 
 /// The properties of a new repository.
@@ -23,7 +23,7 @@ pub struct Creating {
     /// The hash function of object ids.
     pub hash: Kind,
     /// The time for which unused objects are kept.
-    pub policy: Policy,
+    pub policy: RetentionPolicy,
     /// The configuration in Git's format.
     pub config: Bytes,
 }
@@ -32,29 +32,31 @@ impl Default for Creating {
     fn default() -> Self {
         Creating {
             hash: Kind::Sha1,
-            policy: Policy::default(),
+            policy: RetentionPolicy::default(),
             config: Bytes::new(),
         }
     }
 }
 
-impl<B: Backend> Repository<B> {
+impl<B: StoreBackend> StoreRepository<B> {
     /// Creates the repository, with packs and refs.
     ///
     /// # Errors
     /// Fails with [`ErrorKind::Exists`] if the repository exists, with [`ErrorKind::Options`] if
     /// the refs cannot be created, and with the errors of the store.
-    pub async fn create(&self, creating: &Creating, content: Push) -> Result<()> {
+    pub async fn create(&self, creating: &Creating, content: PackPush) -> Result<()> {
         if !creating.policy.is_safe() {
             let message = "grace period or retention is too short";
             return Err(Error::new(ErrorKind::Options, message));
         }
         let nothing = self.before(creating).await?;
-        let change = Change::Push(content);
+        let change = StoreChange::Push(content);
         check_names(&change)?;
-        let plan = Plan::make(self, &nothing, &[&change], None)?;
-        if let Some(Decision::Refs(verdicts)) = plan.decisions.first()
-            && verdicts.iter().any(|verdict| *verdict != Verdict::Applied)
+        let plan = GenerationPlan::make(self, &nothing, &[&change], None)?;
+        if let Some(ChangeDecision::Refs(verdicts)) = plan.decisions.first()
+            && verdicts
+                .iter()
+                .any(|verdict| *verdict != RefDecision::Applied)
         {
             let message = "the refs of the new repository cannot exist beside each other";
             return Err(Error::new(ErrorKind::Options, message));
@@ -68,7 +70,8 @@ impl<B: Backend> Repository<B> {
             }
         };
         if let Some((name, table)) = plan.next.as_ref().and_then(|next| next.object.clone()) {
-            self.write(vec![(name, Content::Bytes(table))]).await?;
+            self.write(vec![(name, UploadContent::Bytes(table))])
+                .await?;
         }
         if !self.is_in_time(&nothing, &plan) {
             return Err(expired());
@@ -77,10 +80,10 @@ impl<B: Backend> Repository<B> {
         let number = nothing.number() + 1;
         let created = self.persist(|| generations.create(&self.prefix, number, bytes.clone()));
         match created.await? {
-            Creation::Created => Ok(()),
+            CreationResult::Created => Ok(()),
             // The response to an earlier call may have been lost.
-            Creation::Exists if self.read(number).await?.as_ref() == Some(&bytes) => Ok(()),
-            Creation::Exists => Err(self.exists()),
+            CreationResult::Exists if self.read(number).await?.as_ref() == Some(&bytes) => Ok(()),
+            CreationResult::Exists => Err(self.exists()),
         }
     }
 
@@ -155,7 +158,7 @@ impl<B: Backend> Repository<B> {
                 drops: Vec::new(),
             },
             digest: Digest::of(b""),
-            refs: Snapshot::default(),
+            refs: StackSnapshot::default(),
         }
     }
 

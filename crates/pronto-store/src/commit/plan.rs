@@ -3,23 +3,23 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use pronto_refs::reftable::Snapshot;
+use pronto_refs::reftable::StackSnapshot;
 
-use crate::backend::{Backend, Fault, has_fault};
+use crate::backend::{PlantedFault, StoreBackend, has_fault};
 use crate::change::{
-    Change, Configuration, MergedLayers, MergedTables, Push, Replacement, Uploaded,
+    Configuration, MergedLayers, MergedTables, PackPush, PackReplacement, StoreChange, Uploaded,
 };
 use crate::digest::Digest;
-use crate::manifest::{Manifest, Pack};
-use crate::refs::{Overlay, Verdict};
-use crate::repository::{Generation, Repository};
+use crate::manifest::{Manifest, StoredPack};
+use crate::refs::{Overlay, RefDecision};
+use crate::repository::{Generation, StoreRepository};
 use crate::{Result, tables};
 
 /// The decision about a change.
 #[derive(Clone, Debug)]
-pub(super) enum Decision {
+pub(super) enum ChangeDecision {
     /// The results of the ref updates of a push.
-    Refs(Vec<Verdict>),
+    Refs(Vec<RefDecision>),
     /// The replacement is made.
     Replaced,
     /// The files or the configuration to replace do not exist, or refs have changed.
@@ -29,26 +29,26 @@ pub(super) enum Decision {
 }
 
 /// The next generation, and the decisions about the changes.
-pub(super) struct Plan {
-    pub(super) decisions: Vec<Decision>,
+pub(super) struct GenerationPlan {
+    pub(super) decisions: Vec<ChangeDecision>,
     /// Whether a change is refused.
     pub(super) refuses: bool,
     /// The next generation, or `None` if nothing changes.
-    pub(super) next: Option<Next>,
+    pub(super) next: Option<PlannedGeneration>,
     /// The time before the oldest upload.
     pub(super) oldest_upload: Option<Duration>,
 }
 
 /// A generation to create.
-pub(super) struct Next {
+pub(super) struct PlannedGeneration {
     pub(super) manifest: Manifest,
     pub(super) bytes: Bytes,
-    pub(super) refs: Snapshot,
+    pub(super) refs: StackSnapshot,
     /// A table that must be in the store before the generation is created.
     pub(super) object: Option<(String, Bytes)>,
 }
 
-impl Next {
+impl PlannedGeneration {
     /// Returns the generation after its creation.
     pub(super) fn generation(&self) -> Generation {
         Generation {
@@ -59,43 +59,45 @@ impl Next {
     }
 }
 
-impl Plan {
+impl GenerationPlan {
     /// Decides about `changes` on `base`. The decisions in `decided` are used without a check,
     /// which only the simulation does.
-    pub(super) fn make<B: Backend>(
-        repository: &Repository<B>,
+    pub(super) fn make<B: StoreBackend>(
+        repository: &StoreRepository<B>,
         base: &Generation,
-        changes: &[&Change],
-        decided: Option<&[Decision]>,
-    ) -> Result<Plan> {
-        let mut draft = Draft {
+        changes: &[&StoreChange],
+        decided: Option<&[ChangeDecision]>,
+    ) -> Result<GenerationPlan> {
+        let mut draft = GenerationDraft {
             manifest: base.manifest.clone(),
             overlay: Overlay::new(&base.refs),
             refs: base.refs.clone(),
             uploads: Vec::new(),
             has_changed: false,
-            checks_base: !has_fault(&*repository.backend, Fault::NoCheckOfBase),
-            checks_refs: !has_fault(&*repository.backend, Fault::PruneUnchecked),
+            checks_base: !has_fault(&*repository.backend, PlantedFault::NoCheckOfBase),
+            checks_refs: !has_fault(&*repository.backend, PlantedFault::PruneUnchecked),
         };
         let mut decisions = Vec::with_capacity(changes.len());
         for (at, change) in changes.iter().enumerate() {
             let known = decided.map(|decided| &decided[at]);
             decisions.push(match (change, known) {
-                (Change::Push(push), Some(Decision::Refs(verdicts))) => {
+                (StoreChange::Push(push), Some(ChangeDecision::Refs(verdicts))) => {
                     draft.force(push, verdicts)?
                 }
-                (Change::Push(push), _) => draft.push(push)?,
-                (Change::Replace(replacement), _) => draft.replace(replacement)?,
-                (Change::Configure(configuration), _) => draft.configure(configuration),
+                (StoreChange::Push(push), _) => draft.push(push)?,
+                (StoreChange::Replace(replacement), _) => draft.replace(replacement)?,
+                (StoreChange::Configure(configuration), _) => draft.configure(configuration),
             });
         }
         let refuses = decisions.iter().any(|decision| match decision {
-            Decision::Refs(verdicts) => verdicts.iter().any(|one| *one != Verdict::Applied),
-            Decision::Replaced => false,
-            Decision::Gone | Decision::Pruned => true,
+            ChangeDecision::Refs(verdicts) => {
+                verdicts.iter().any(|one| *one != RefDecision::Applied)
+            }
+            ChangeDecision::Replaced => false,
+            ChangeDecision::Gone | ChangeDecision::Pruned => true,
         });
         let oldest_upload = draft.uploads.iter().min().copied();
-        Ok(Plan {
+        Ok(GenerationPlan {
             decisions,
             refuses,
             next: draft.finish(repository, base)?,
@@ -104,12 +106,12 @@ impl Plan {
     }
 }
 
-impl Plan {
+impl GenerationPlan {
     /// Plans the generation that marks the repository as removed.
-    pub(super) fn removal<B: Backend>(
-        repository: &Repository<B>,
+    pub(super) fn removal<B: StoreBackend>(
+        repository: &StoreRepository<B>,
         base: &Generation,
-    ) -> Result<Plan> {
+    ) -> Result<GenerationPlan> {
         let mut manifest = Manifest {
             is_removed: true,
             config: Bytes::new(),
@@ -120,17 +122,17 @@ impl Plan {
         };
         manifest.follow(base);
         manifest.sign(repository);
-        if !has_fault(&*repository.backend, Fault::RemovalUnnoticed) {
+        if !has_fault(&*repository.backend, PlantedFault::RemovalUnnoticed) {
             manifest.pruned = manifest.number;
         }
-        Ok(Plan {
+        Ok(GenerationPlan {
             decisions: Vec::new(),
             refuses: false,
             oldest_upload: None,
-            next: Some(Next {
+            next: Some(PlannedGeneration {
                 bytes: manifest.encode()?,
                 manifest,
-                refs: Snapshot::default(),
+                refs: StackSnapshot::default(),
                 object: None,
             }),
         })
@@ -146,7 +148,7 @@ impl Manifest {
     }
 
     /// Makes this a manifest of `repository`, as this process uses it.
-    fn sign<B: Backend>(&mut self, repository: &Repository<B>) {
+    fn sign<B: StoreBackend>(&mut self, repository: &StoreRepository<B>) {
         self.writer = repository.writer;
         self.nonce = repository.nonce();
         self.time_ms = repository.time_ms();
@@ -154,11 +156,11 @@ impl Manifest {
 }
 
 /// The next generation, while changes are added.
-struct Draft<'a> {
+struct GenerationDraft<'a> {
     manifest: Manifest,
     overlay: Overlay<'a>,
     /// The tables of the manifest, without the overlay.
-    refs: Snapshot,
+    refs: StackSnapshot,
     /// The times of the uploads that the generation references.
     uploads: Vec<Duration>,
     has_changed: bool,
@@ -167,25 +169,25 @@ struct Draft<'a> {
     checks_refs: bool,
 }
 
-impl Draft<'_> {
-    fn push(&mut self, push: &Push) -> Result<Decision> {
+impl GenerationDraft<'_> {
+    fn push(&mut self, push: &PackPush) -> Result<ChangeDecision> {
         let is_old = |base| base < self.manifest.pruned;
         if self.checks_base && push.base.is_some_and(is_old) {
-            return Ok(Decision::Pruned);
+            return Ok(ChangeDecision::Pruned);
         }
         if let Some(verdict) = self.excess(push)? {
-            return Ok(Decision::Refs(vec![verdict; push.updates.len()]));
+            return Ok(ChangeDecision::Refs(vec![verdict; push.updates.len()]));
         }
         let verdicts = self.overlay.apply(&push.updates, push.is_atomic)?;
-        if verdicts.contains(&Verdict::Applied) {
+        if verdicts.contains(&RefDecision::Applied) {
             self.take(&push.packs);
             self.has_changed = true;
         }
-        Ok(Decision::Refs(verdicts))
+        Ok(ChangeDecision::Refs(verdicts))
     }
 
     /// Returns the verdict on a push that exceeds its bounds, or `None` if the push fits.
-    fn excess(&self, push: &Push) -> Result<Option<Verdict>> {
+    fn excess(&self, push: &PackPush) -> Result<Option<RefDecision>> {
         if let Some(most) = push.bounds.bytes {
             let known = |uploaded: &&Uploaded| {
                 let mut packs = self.manifest.packs.iter();
@@ -198,35 +200,35 @@ impl Draft<'_> {
             let now = self.manifest.objects().map(|object| object.size_bytes);
             let now = now.fold(0, sum);
             if new > 0 && sum(now, new) > most {
-                return Ok(Some(Verdict::TooManyBytes(now)));
+                return Ok(Some(RefDecision::TooManyBytes(now)));
             }
         }
         if let Some(most) = push.bounds.refs {
             let count = self.overlay.count(&push.updates)?;
             if count.created > 0 && count.now.saturating_add(count.created) > most {
-                return Ok(Some(Verdict::TooManyRefs(count.now)));
+                return Ok(Some(RefDecision::TooManyRefs(count.now)));
             }
         }
         Ok(None)
     }
 
     /// Applies the updates of `push` that had the given verdicts, without a check.
-    fn force(&mut self, push: &Push, verdicts: &[Verdict]) -> Result<Decision> {
+    fn force(&mut self, push: &PackPush, verdicts: &[RefDecision]) -> Result<ChangeDecision> {
         for (update, verdict) in push.updates.iter().zip(verdicts) {
-            if *verdict == Verdict::Applied {
+            if *verdict == RefDecision::Applied {
                 let mut update = update.clone();
-                update.old = crate::refs::Expected::Any;
+                update.old = crate::refs::ExpectedRefValue::Any;
                 self.overlay.apply(&[update], false)?;
                 self.has_changed = true;
             }
         }
         self.take(&push.packs);
-        Ok(Decision::Refs(verdicts.to_vec()))
+        Ok(ChangeDecision::Refs(verdicts.to_vec()))
     }
 
     fn take(&mut self, packs: &[Uploaded]) {
         for uploaded in packs {
-            let is_known = |pack: &Pack| pack.id == uploaded.pack.id;
+            let is_known = |pack: &StoredPack| pack.id == uploaded.pack.id;
             // The same pack was pushed twice. One copy is sufficient, and the other one is deleted
             // as an orphan.
             if !self.manifest.packs.iter().any(is_known) {
@@ -236,20 +238,20 @@ impl Draft<'_> {
         }
     }
 
-    fn replace(&mut self, replacement: &Replacement) -> Result<Decision> {
+    fn replace(&mut self, replacement: &PackReplacement) -> Result<ChangeDecision> {
         let has_pack = |upload| self.manifest.packs.iter().any(|pack| pack.upload == upload);
         if !replacement.dropped_packs.iter().copied().all(has_pack) {
-            return Ok(Decision::Gone);
+            return Ok(ChangeDecision::Gone);
         }
         if !self.can_prune(replacement) || !self.has_layers(&replacement.layers) {
-            return Ok(Decision::Gone);
+            return Ok(ChangeDecision::Gone);
         }
         if let Some(merged) = &replacement.tables
             && !self.merge_tables(merged)?
         {
-            return Ok(Decision::Gone);
+            return Ok(ChangeDecision::Gone);
         }
-        let is_dropped = |pack: &Pack| replacement.dropped_packs.contains(&pack.upload);
+        let is_dropped = |pack: &StoredPack| replacement.dropped_packs.contains(&pack.upload);
         self.manifest.packs.retain(|pack| !is_dropped(pack));
         self.take(&replacement.packs);
         for merged in &replacement.layers {
@@ -263,20 +265,20 @@ impl Draft<'_> {
         }
         self.manifest.layers.sort_by_key(|layer| layer.kind);
         self.has_changed = true;
-        Ok(Decision::Replaced)
+        Ok(ChangeDecision::Replaced)
     }
 
-    fn configure(&mut self, configuration: &Configuration) -> Decision {
+    fn configure(&mut self, configuration: &Configuration) -> ChangeDecision {
         if self.manifest.config != configuration.old {
-            return Decision::Gone;
+            return ChangeDecision::Gone;
         }
         self.has_changed |= configuration.new != configuration.old;
         self.manifest.config = configuration.new.clone();
-        Decision::Replaced
+        ChangeDecision::Replaced
     }
 
     /// Returns whether the refs are still those from which the deleted objects are unreachable.
-    fn can_prune(&self, replacement: &Replacement) -> bool {
+    fn can_prune(&self, replacement: &PackReplacement) -> bool {
         let index = self.manifest.next_update_index();
         // Pushes in the same generation get their table only at the end.
         let is_same = |seen| seen == index && self.overlay.len() == 0;
@@ -312,11 +314,11 @@ impl Draft<'_> {
         Ok(true)
     }
 
-    fn finish<B: Backend>(
+    fn finish<B: StoreBackend>(
         mut self,
-        repository: &Repository<B>,
+        repository: &StoreRepository<B>,
         base: &Generation,
-    ) -> Result<Option<Next>> {
+    ) -> Result<Option<PlannedGeneration>> {
         if !self.has_changed {
             return Ok(None);
         }
@@ -335,7 +337,7 @@ impl Draft<'_> {
         manifest.packs.sort_unstable_by_key(|pack| pack.upload);
         manifest.follow(base);
         manifest.sign(repository);
-        Ok(Some(Next {
+        Ok(Some(PlannedGeneration {
             bytes: self.manifest.encode()?,
             manifest: self.manifest,
             refs,

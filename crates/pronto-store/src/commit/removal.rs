@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::Settled;
-use super::plan::Plan;
+use super::plan::GenerationPlan;
 use crate::Result;
-use crate::backend::Backend;
+use crate::backend::StoreBackend;
 use crate::clock::Clock as _;
-use crate::repository::Repository;
+use crate::repository::StoreRepository;
 
-impl<B: Backend> Repository<B> {
+impl<B: StoreBackend> StoreRepository<B> {
     /// Removes the repository. Requests that begin later do not find it. Upkeep deletes the objects
     /// after the retention. The repository can be created again.
     ///
@@ -26,7 +26,7 @@ impl<B: Backend> Repository<B> {
             if base.manifest.is_removed {
                 return Err(self.not_found());
             }
-            let plan = Plan::removal(self, base)?;
+            let plan = GenerationPlan::removal(self, base)?;
             let asked = self.backend.clock().now();
             match (self.create_next(base, &plan).await?, &plan.next) {
                 (Settled::Ours, Some(next)) => {

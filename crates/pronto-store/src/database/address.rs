@@ -7,7 +7,7 @@ use pronto::Environment;
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 
-use super::password::{self, Target};
+use super::password::{self, DatabaseUser};
 use crate::{Error, ErrorKind, Result};
 
 /// The default port of PostgreSQL.
@@ -43,7 +43,7 @@ impl DatabaseAddress {
         if !matches!(scheme, Some("postgres" | "postgresql")) {
             return Err(wrong("it does not begin with postgres://"));
         }
-        let mut own = Own::default();
+        let mut own = LocalParameters::default();
         let rest = own.take_from(url)?;
         let mut config: Config = rest.parse().map_err(|error| {
             // The error names a parameter, and never its value.
@@ -93,9 +93,9 @@ impl fmt::Debug for DatabaseAddress {
     }
 }
 
-fn target_of(config: &Config) -> Target {
+fn target_of(config: &Config) -> DatabaseUser {
     let user = config.get_user().unwrap_or_default();
-    Target {
+    DatabaseUser {
         host: config.get_hosts().first().map_or_else(String::new, host),
         port: config.get_ports().first().copied().unwrap_or(PORT),
         database: config.get_dbname().unwrap_or(user).to_owned(),
@@ -112,13 +112,13 @@ fn host(host: &Host) -> String {
 
 /// The parameters that are not passed to the PostgreSQL library.
 #[derive(Default)]
-struct Own {
+struct LocalParameters {
     encrypts: Option<bool>,
     authorities: Option<PathBuf>,
     store: Option<String>,
 }
 
-impl Own {
+impl LocalParameters {
     /// Extracts these parameters, and returns the address without them.
     fn take_from(&mut self, url: &str) -> Result<String> {
         let Some((address, query)) = url.split_once('?') else {

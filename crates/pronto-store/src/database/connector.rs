@@ -18,9 +18,9 @@ use crate::{Error, ErrorKind, Result, tls};
 
 /// Creates connections, and verifies that the certificate of the server is valid for its name.
 #[derive(Clone)]
-pub(super) struct Connector(Arc<ClientConfig>);
+pub(super) struct DatabaseTls(Arc<ClientConfig>);
 
-impl Connector {
+impl DatabaseTls {
     /// Prepares connections to `address` that trust its authorities, or those of the system.
     pub(super) fn new(address: &DatabaseAddress) -> Result<Self> {
         let roots = match &address.authorities {
@@ -46,11 +46,11 @@ impl Connector {
         let mut config = tls::config(roots)
             .map_err(|error| Error::new(ErrorKind::Options, "cannot use TLS").because(error))?;
         config.alpn_protocols = vec![b"postgresql".to_vec()];
-        Ok(Connector(Arc::new(config)))
+        Ok(DatabaseTls(Arc::new(config)))
     }
 }
 
-impl MakeTlsConnect<Socket> for Connector {
+impl MakeTlsConnect<Socket> for DatabaseTls {
     type Stream = Encrypted;
     type TlsConnect = Handshake;
     type Error = rustls::pki_types::InvalidDnsNameError;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::os::unix::fs::MetadataExt as _;
 
 use pronto::Environment;
-use pronto_io::untrusted::{self, Links};
+use pronto_io::untrusted::{self, SymlinkPolicy};
 
 use crate::{Error, ErrorKind, Result};
 
@@ -12,14 +12,14 @@ use crate::{Error, ErrorKind, Result};
 const LARGEST_BYTES: u64 = 1 << 20;
 
 /// A database and its user.
-pub(super) struct Target {
+pub(super) struct DatabaseUser {
     pub(super) host: String,
     pub(super) port: u16,
     pub(super) database: String,
     pub(super) user: String,
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for DatabaseUser {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (database, host, port) = (&self.database, &self.host, self.port);
         write!(f, "the database '{database}' at '{host}:{port}'")
@@ -30,7 +30,7 @@ impl fmt::Display for Target {
 ///
 /// # Errors
 /// Fails with [`ErrorKind::Options`] if the file cannot be read, or is readable by other users.
-pub(super) fn find(target: &Target, environment: &Environment) -> Result<Option<Vec<u8>>> {
+pub(super) fn find(target: &DatabaseUser, environment: &Environment) -> Result<Option<Vec<u8>>> {
     if let Some(password) = environment.bytes("PGPASSWORD") {
         return Ok(Some(password.to_vec()));
     }
@@ -44,7 +44,7 @@ pub(super) fn find(target: &Target, environment: &Environment) -> Result<Option<
         let message = format!("cannot use the passwords in '{}': {why}", path.display());
         Error::new(ErrorKind::Options, message)
     };
-    let file = match untrusted::open(&path, Links::Follow) {
+    let file = match untrusted::open(&path, SymlinkPolicy::Follow) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(wrong(&pronto_io::error::reason(&error))),
@@ -65,7 +65,7 @@ pub(super) fn find(target: &Target, environment: &Environment) -> Result<Option<
 
 /// Returns the password of a line `HOST:PORT:DATABASE:USER:PASSWORD` if the line matches `target`.
 /// A star matches any value, and a backslash escapes a colon or a backslash.
-fn password(line: &[u8], target: &Target) -> Option<Vec<u8>> {
+fn password(line: &[u8], target: &DatabaseUser) -> Option<Vec<u8>> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     if line.starts_with(b"#") {
         return None;
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn lines_are_for_a_host_a_database_and_a_user() {
-        let target = Target {
+        let target = DatabaseUser {
             host: "db".into(),
             port: 5432,
             database: "git".into(),
@@ -147,7 +147,7 @@ mod tests {
         std::fs::write(&path, "*:*:*:*:secret\n").expect("writable");
         let mut environment = Environment::empty("/");
         environment.set("PGPASSFILE", &path);
-        let target = Target {
+        let target = DatabaseUser {
             host: "db".into(),
             port: 1,
             database: "x".into(),

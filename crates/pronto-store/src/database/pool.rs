@@ -11,9 +11,9 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Error as SqlError, NoTls, Row};
 
 use super::address::DatabaseAddress;
-use super::connector::Connector;
+use super::connector::DatabaseTls;
 use super::failure::{ends_connection, failed, not_connected};
-use super::schema::{self, Found};
+use super::schema::{self, SchemaState};
 use crate::{Error, ErrorKind, Result};
 
 /// The largest number of connections of a process. A call takes about a millisecond.
@@ -35,23 +35,23 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// Connections to one database.
-pub(super) struct Pool {
+pub(super) struct ConnectionPool {
     address: DatabaseAddress,
-    connector: Option<Connector>,
+    connector: Option<DatabaseTls>,
     turns: Semaphore,
-    idle: Mutex<Vec<Connected>>,
+    idle: Mutex<Vec<PooledConnection>>,
     outage: Mutex<Outage>,
     /// Whether the tables have been checked.
     is_prepared: tokio::sync::Mutex<bool>,
 }
 
 /// A connection. Dropping it aborts its task, even if the server never responds.
-struct Connected {
+struct PooledConnection {
     client: Client,
     task: AbortHandle,
 }
 
-impl Drop for Connected {
+impl Drop for PooledConnection {
     fn drop(&mut self) {
         self.task.abort();
     }
@@ -65,11 +65,13 @@ struct Outage {
     pause: Duration,
 }
 
-impl Pool {
+impl ConnectionPool {
     /// Prepares a pool without a connection.
     pub(super) fn new(address: DatabaseAddress) -> Result<Self> {
         let is_encrypted = address.config.get_ssl_mode() == SslMode::Require;
-        let connector = is_encrypted.then(|| Connector::new(&address)).transpose()?;
+        let connector = is_encrypted
+            .then(|| DatabaseTls::new(&address))
+            .transpose()?;
         let mut address = address;
         let config = &mut address.config;
         if config.get_connect_timeout().is_none() {
@@ -78,7 +80,7 @@ impl Pool {
         if config.get_tcp_user_timeout().is_none() {
             config.tcp_user_timeout(ANSWER);
         }
-        Ok(Pool {
+        Ok(ConnectionPool {
             address,
             connector,
             turns: Semaphore::new(CONNECTIONS),
@@ -128,11 +130,11 @@ impl Pool {
         answer.map_err(|error| failed(&error, self.name()))
     }
 
-    fn idle(&self) -> MutexGuard<'_, Vec<Connected>> {
+    fn idle(&self) -> MutexGuard<'_, Vec<PooledConnection>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn take_idle(&self) -> Option<Connected> {
+    fn take_idle(&self) -> Option<PooledConnection> {
         let mut idle = self.idle();
         idle.retain(|connected| !connected.client.is_closed());
         idle.pop()
@@ -146,7 +148,7 @@ impl Pool {
         Error::new(ErrorKind::Unavailable, format!("{} {what}", self.name()))
     }
 
-    async fn connect(&self) -> Result<Connected> {
+    async fn connect(&self) -> Result<PooledConnection> {
         let begun = Instant::now();
         if let Some((until, reason)) = &self.outage().wait
             && begun < *until
@@ -181,7 +183,7 @@ impl Pool {
         connected
     }
 
-    async fn connect_now(&self) -> Result<Connected> {
+    async fn connect_now(&self) -> Result<PooledConnection> {
         let to_error = |error: SqlError| failed(&error, self.name());
         let refused = |error: SqlError| not_connected(&error, self.name());
         let config = &self.address.config;
@@ -197,7 +199,7 @@ impl Pool {
                 (client, tokio::spawn(async move { drop(connection.await) }))
             }
         };
-        let mut connected = Connected {
+        let mut connected = PooledConnection {
             client,
             task: task.abort_handle(),
         };
@@ -206,8 +208,8 @@ impl Pool {
         let mut is_prepared = self.is_prepared.lock().await;
         if !*is_prepared {
             match schema::prepare(client).await.map_err(to_error)? {
-                Found::Current => *is_prepared = true,
-                Found::Newer(version) => {
+                SchemaState::Current => *is_prepared = true,
+                SchemaState::Newer(version) => {
                     let message = format!(
                         "{} has tables of version {version}, and this program knows those up to {}",
                         self.name(),

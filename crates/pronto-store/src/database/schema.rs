@@ -33,7 +33,7 @@ const SESSION: &str = "SET statement_timeout = '10s';
 
 /// The result of [`prepare`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum SchemaState {
     /// The tables have the version of this program.
     Current,
     /// The tables have a later version.
@@ -49,11 +49,11 @@ pub(super) async fn begin_session(client: &Client) -> Result<(), SqlError> {
 
 /// Creates the tables, or migrates them to the newest version. Several processes may do this
 /// concurrently.
-pub(super) async fn prepare(client: &mut Client) -> Result<Found, SqlError> {
+pub(super) async fn prepare(client: &mut Client) -> Result<SchemaState, SqlError> {
     // A user without the right to create tables can use existing ones.
     match version(client).await? {
-        VERSION => return Ok(Found::Current),
-        found if found > VERSION => return Ok(Found::Newer(found)),
+        VERSION => return Ok(SchemaState::Current),
+        found if found > VERSION => return Ok(SchemaState::Newer(found)),
         _ => {}
     }
     client.batch_execute(LOCK).await?;
@@ -76,8 +76,8 @@ pub(super) async fn prepare(client: &mut Client) -> Result<Found, SqlError> {
     // After an error the session ends, and with it the lock.
     client.batch_execute(UNLOCK).await?;
     Ok(match found > VERSION {
-        true => Found::Newer(found),
-        false => Found::Current,
+        true => SchemaState::Newer(found),
+        false => SchemaState::Current,
     })
 }
 

@@ -10,14 +10,14 @@ use pronto_hash::ObjectId;
 use pronto_io::cleanup::Guard;
 use pronto_io::error::IoContext as _;
 
-use super::{Written, check_source, make_pack, unreadable, updates_of};
-use crate::blocking::{Store, Stored};
-use crate::change::{Change, Push};
-use crate::refs::{self, Expected, RefUpdate, Value, Verdict};
+use super::{CopyCounts, check_source, make_pack, unreadable, updates_of};
+use crate::blocking::{BlockingStore, StoredRepository};
+use crate::change::{PackPush, StoreChange};
+use crate::refs::{self, ExpectedRefValue, RefDecision, RefUpdate, StoredRefValue};
 use crate::repository::Generation;
 use crate::{Error, ErrorKind, Result};
 
-impl Store {
+impl BlockingStore {
     /// Updates the refs of `target` to those of a Git repository. One pack contains the objects
     /// that are reachable from these refs, but not from the refs of `target`. A single generation
     /// contains all changes; if nothing differs, no generation is created. The configuration of
@@ -36,10 +36,10 @@ impl Store {
     pub fn update(
         &self,
         source: &pronto::Repository,
-        target: &Stored,
+        target: &StoredRepository,
         scratch: &Path,
         watch: &Watch<'_>,
-    ) -> Result<Written> {
+    ) -> Result<CopyCounts> {
         check_source(source)?;
         let generation = self.wait(target.latest())?;
         if generation.manifest.hash != source.object_hash() {
@@ -47,12 +47,12 @@ impl Store {
             return Err(Error::new(ErrorKind::Unsupported, message));
         }
         let updates = differences(&generation, updates_of(source)?)?;
-        let mut push = Push {
+        let mut push = PackPush {
             base: Some(generation.number()),
             is_atomic: true,
-            ..Push::default()
+            ..PackPush::default()
         };
-        let mut written = Written {
+        let mut written = CopyCounts {
             refs: updates.len(),
             objects: 0,
         };
@@ -68,11 +68,11 @@ impl Store {
             push.packs.push(self.wait(target.upload(&pack))?);
         }
         push.updates = updates;
-        let outcome = self.wait(target.commit(Change::Push(push)))?;
+        let outcome = self.wait(target.commit(StoreChange::Push(push)))?;
         match outcome
             .verdicts
             .iter()
-            .all(|verdict| *verdict == Verdict::Applied)
+            .all(|verdict| *verdict == RefDecision::Applied)
         {
             true => Ok(written),
             false => {
@@ -87,12 +87,13 @@ impl Store {
 
 /// Returns the updates that change the refs of `generation` to those that `wanted` creates.
 fn differences(generation: &Generation, wanted: Vec<RefUpdate>) -> Result<Vec<RefUpdate>> {
-    let mut old: BTreeMap<BString, Value> = refs::all(&generation.refs)?.into_iter().collect();
+    let mut old: BTreeMap<BString, StoredRefValue> =
+        refs::all(&generation.refs)?.into_iter().collect();
     let mut updates = Vec::new();
     for update in wanted {
         let before = old.remove(&update.name);
         if before != update.new {
-            let old = before.as_ref().map_or(Expected::Missing, expected);
+            let old = before.as_ref().map_or(ExpectedRefValue::Missing, expected);
             updates.push(RefUpdate { old, ..update });
         }
     }
@@ -104,10 +105,10 @@ fn differences(generation: &Generation, wanted: Vec<RefUpdate>) -> Result<Vec<Re
     Ok(updates)
 }
 
-fn expected(value: &Value) -> Expected {
+fn expected(value: &StoredRefValue) -> ExpectedRefValue {
     match value {
-        Value::Direct { id, .. } => Expected::Id(*id),
-        Value::Symbolic(name) => Expected::Symbolic(name.clone()),
+        StoredRefValue::Direct { id, .. } => ExpectedRefValue::Id(*id),
+        StoredRefValue::Symbolic(name) => ExpectedRefValue::Symbolic(name.clone()),
     }
 }
 
@@ -117,7 +118,7 @@ fn known(generation: &Generation, source: &pronto::Repository) -> Result<Vec<Obj
     let objects = source.objects().map_err(unreadable)?;
     let mut known = Vec::new();
     for (_, value) in refs::all(&generation.refs)? {
-        if let Value::Direct { id, .. } = value
+        if let StoredRefValue::Direct { id, .. } = value
             && objects
                 .contains(&id)
                 .map_err(|error| error.map_kind(|_| ErrorKind::Repository))?

@@ -5,8 +5,8 @@ use pronto_hash::{Kind, ObjectId};
 
 use super::encode::FIRST_LINE;
 use super::{
-    File, FileKind, Layer, LayerKind, Manifest, Nonce, Pack, Place, Policy, TableRecord, check,
-    corrupt,
+    FileKind, LayerKind, Manifest, Nonce, RepositoryLayer, RetentionPolicy, StoredFile, StoredPack,
+    TableRecord, TableStorage, check, corrupt,
 };
 use crate::digest::Digest;
 use crate::name::{self, UploadId};
@@ -90,7 +90,7 @@ impl<'a> Reader<'a> {
         let time_ms = self.number("time")?;
         let [hash] = self.words("hash")?;
         let hash = self.parse(kind(hash))?;
-        let policy = Policy {
+        let policy = RetentionPolicy {
             retention_seconds: self.number("retention")?,
             grace_seconds: self.number("grace")?,
         };
@@ -138,7 +138,7 @@ impl<'a> Reader<'a> {
         Ok(all)
     }
 
-    fn pack(&mut self) -> Result<Pack> {
+    fn pack(&mut self) -> Result<StoredPack> {
         let [id, upload, objects, flags] = self.words("pack")?;
         let id = self.parse(object_id(id))?;
         let upload = self.parse(UploadId::parse(upload))?;
@@ -150,7 +150,7 @@ impl<'a> Reader<'a> {
             _ => return Err(corrupt("unknown property of a pack", self.at)),
         };
         let files = self.many("file ", FileKind::ALL.len(), Self::file)?;
-        Ok(Pack {
+        Ok(StoredPack {
             id,
             upload,
             objects,
@@ -159,20 +159,20 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn file(&mut self) -> Result<File> {
+    fn file(&mut self) -> Result<StoredFile> {
         let [extension, size, digest] = self.words("file")?;
         let mut kinds = FileKind::ALL.into_iter();
-        Ok(File {
+        Ok(StoredFile {
             kind: self.parse(kinds.find(|kind| kind.extension() == extension))?,
             size_bytes: self.parse(decimal(size))?,
             digest: self.parse(Digest::parse(digest))?,
         })
     }
 
-    fn layer(&mut self) -> Result<Layer> {
+    fn layer(&mut self) -> Result<RepositoryLayer> {
         let [word, id, upload, size, digest] = self.words("layer")?;
         let mut kinds = LayerKind::ALL.into_iter();
-        Ok(Layer {
+        Ok(RepositoryLayer {
             kind: self.parse(kinds.find(|kind| kind.word() == word))?,
             id: self.parse(object_id(id))?,
             upload: self.parse(UploadId::parse(upload))?,
@@ -199,11 +199,11 @@ impl<'a> Reader<'a> {
             let place = match is_inline {
                 true => {
                     let size = self.parse(decimal(size))?;
-                    Place::Inline(self.content(size, super::MOST_INLINE_BYTES)?)
+                    TableStorage::Inline(self.content(size, super::MOST_INLINE_BYTES)?)
                 }
                 false => {
                     let (size, digest) = self.parse(size.split_once(' '))?;
-                    Place::Object {
+                    TableStorage::Object {
                         size_bytes: self.parse(decimal(size))?,
                         digest: self.parse(Digest::parse(digest))?,
                     }

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use bytes::Bytes;
 
-use super::{Manifest, Place, check};
+use super::{Manifest, TableStorage, check};
 use crate::digest::Digest;
 use crate::generations::MOST_MANIFEST_BYTES;
 use crate::{Error, ErrorKind, Result};
@@ -79,10 +79,10 @@ impl Manifest {
         for table in &self.tables {
             let (min, max, upload) = (table.min, table.max, table.upload);
             match &table.place {
-                Place::Object { size_bytes, digest } => {
+                TableStorage::Object { size_bytes, digest } => {
                     writeln!(out, "table {min} {max} {upload} {size_bytes} {digest}")?;
                 }
-                Place::Inline(bytes) => {
+                TableStorage::Inline(bytes) => {
                     writeln!(out, "inline {min} {max} {upload} {}", bytes.len())?;
                     out.write_all(bytes)?;
                     out.write_all(b"\n")?;

@@ -11,12 +11,12 @@ fn object(byte: u8) -> Digest {
 }
 
 pub(super) fn sample() -> Manifest {
-    let file = |kind| File {
+    let file = |kind| StoredFile {
         kind,
         size_bytes: 1234,
         digest: object(1),
     };
-    let pack = |upload, is_promisor| Pack {
+    let pack = |upload, is_promisor| StoredPack {
         id: id(upload),
         upload: UploadId(upload.into()),
         objects: 12,
@@ -33,13 +33,13 @@ pub(super) fn sample() -> Manifest {
         nonce: Nonce([3; 16]),
         time_ms: 1_795_674_312_345,
         hash: Kind::Sha1,
-        policy: Policy::default(),
+        policy: RetentionPolicy::default(),
         dropped: 37,
         pruned: 12,
         is_removed: false,
         config: Bytes::from_static(b"[core]\n\tbare = true\n"),
         packs: vec![pack(1, false), pack(2, true)],
-        layers: vec![Layer {
+        layers: vec![RepositoryLayer {
             kind: LayerKind::Graph,
             id: id(4),
             upload: UploadId(5),
@@ -51,7 +51,7 @@ pub(super) fn sample() -> Manifest {
                 min: 1,
                 max: 10,
                 upload: UploadId(8),
-                place: Place::Object {
+                place: TableStorage::Object {
                     size_bytes: 400,
                     digest: object(8),
                 },
@@ -60,7 +60,7 @@ pub(super) fn sample() -> Manifest {
                 min: 11,
                 max: 11,
                 upload: UploadId(9),
-                place: Place::Inline(Bytes::from_static(b"any\n\0bytes\n")),
+                place: TableStorage::Inline(Bytes::from_static(b"any\n\0bytes\n")),
             },
         ],
         drops: vec!["pack/a-1.idx".into(), "pack/a-1.pack".into()],

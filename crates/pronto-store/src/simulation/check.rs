@@ -7,23 +7,23 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bstr::BString;
 use pronto_hash::ObjectId;
-use pronto_io::view::View;
-use pronto_refs::reftable::{Snapshot, Table};
+use pronto_io::view::FileView;
+use pronto_refs::reftable::{RefTable, StackSnapshot};
 
-use super::client::{Ending, Observations, SeenPush, shown};
-use super::content::{self, Objects};
-use super::world::{Created, PREFIX, World};
+use super::client::{Observations, PushResult, SeenPush, shown};
+use super::content::{self, ObjectLinks};
+use super::world::{CreatedGeneration, PREFIX, World};
 use crate::digest::Digest;
-use crate::manifest::{Manifest, Place};
-use crate::refs::{self, Expected, RefUpdate, Value, Verdict};
+use crate::manifest::{Manifest, TableStorage};
+use crate::refs::{self, ExpectedRefValue, RefDecision, RefUpdate, StoredRefValue};
 use crate::{name, tables};
 
 /// The refs of a generation.
-type Refs = BTreeMap<BString, ObjectId>;
+type SimulatedRefs = BTreeMap<BString, ObjectId>;
 
 /// Returns all violations.
 pub(super) fn check(world: &World, observations: &Observations) -> Vec<String> {
-    let mut checker = Checker {
+    let mut checker = SimulationChecker {
         world,
         refs: refs_of_all(world),
         violations: world.violations.clone(),
@@ -60,16 +60,16 @@ pub(super) fn digest(world: &World) -> String {
     Digest::of(text.as_bytes()).to_string()
 }
 
-struct Checker<'a> {
+struct SimulationChecker<'a> {
     world: &'a World,
     /// The refs of all generations. Generation 0 has no refs.
-    refs: Vec<Refs>,
+    refs: Vec<SimulatedRefs>,
     violations: Vec<String>,
 }
 
-fn refs_of_all(world: &World) -> Vec<Refs> {
-    let mut all = vec![Refs::new()];
-    let mut known = Snapshot::default();
+fn refs_of_all(world: &World) -> Vec<SimulatedRefs> {
+    let mut all = vec![SimulatedRefs::new()];
+    let mut known = StackSnapshot::default();
     for created in &world.log {
         let names: Vec<_> = created
             .manifest
@@ -77,19 +77,19 @@ fn refs_of_all(world: &World) -> Vec<Refs> {
             .iter()
             .map(tables::table_name)
             .collect();
-        let opened = Snapshot::of(&names, &known, |name| {
+        let opened = StackSnapshot::of(&names, &known, |name| {
             let at = names
                 .iter()
                 .position(|other| other == name)
                 .expect("it is one of them");
             let bytes = table(world, &created.manifest, at);
-            Table::from_view(View::from_bytes(bytes), name.as_str())
+            RefTable::from_view(FileView::from_bytes(bytes), name.as_str())
         });
         known = opened.expect("sound tables");
         let values = refs::all(&known).expect("sound tables");
         let direct = values.into_iter().filter_map(|(name, value)| match value {
-            Value::Direct { id, .. } => Some((name, id)),
-            Value::Symbolic(_) => None,
+            StoredRefValue::Direct { id, .. } => Some((name, id)),
+            StoredRefValue::Symbolic(_) => None,
         });
         all.push(direct.collect());
     }
@@ -99,8 +99,8 @@ fn refs_of_all(world: &World) -> Vec<Refs> {
 fn table(world: &World, manifest: &Manifest, at: usize) -> Vec<u8> {
     let record = &manifest.tables[at];
     match &record.place {
-        Place::Inline(bytes) => bytes.to_vec(),
-        Place::Object { .. } => {
+        TableStorage::Inline(bytes) => bytes.to_vec(),
+        TableStorage::Object { .. } => {
             let name = format!("{PREFIX}{}", name::table(record.upload));
             world
                 .history
@@ -113,19 +113,19 @@ fn table(world: &World, manifest: &Manifest, at: usize) -> Vec<u8> {
 
 fn value_after(update: &RefUpdate) -> Option<ObjectId> {
     match &update.new {
-        Some(Value::Direct { id, .. }) => Some(*id),
+        Some(StoredRefValue::Direct { id, .. }) => Some(*id),
         _ => None,
     }
 }
 
 fn value_before(update: &RefUpdate) -> Option<ObjectId> {
     match update.old {
-        Expected::Id(id) => Some(id),
+        ExpectedRefValue::Id(id) => Some(id),
         _ => None,
     }
 }
 
-impl Checker<'_> {
+impl SimulationChecker<'_> {
     fn fail(&mut self, message: String) {
         self.violations.push(message);
     }
@@ -133,10 +133,11 @@ impl Checker<'_> {
     /// Checks that each generation references its predecessor.
     fn chain(&mut self) {
         for at in 1..self.world.log.len() {
-            let [before, after]: &[Created; 2] = match self.world.log[at - 1..=at].try_into() {
-                Ok(pair) => pair,
-                Err(_) => return,
-            };
+            let [before, after]: &[CreatedGeneration; 2] =
+                match self.world.log[at - 1..=at].try_into() {
+                    Ok(pair) => pair,
+                    Err(_) => return,
+                };
             if after.manifest.replaces != Some(Digest::of(&before.bytes)) {
                 self.fail(format!(
                     "generation {} does not replace the one before",
@@ -197,7 +198,7 @@ impl Checker<'_> {
     /// Checks that each acknowledged change is in the generation of the response, which was created
     /// during the push.
     fn acknowledged(&mut self, push: &SeenPush) {
-        let Ending::Answered(outcome) = &push.ending else {
+        let PushResult::Answered(outcome) = &push.ending else {
             return;
         };
         if push.applied().next().is_none() {
@@ -239,13 +240,13 @@ impl Checker<'_> {
                     "generation {number} has a refused change of {name}"
                 ));
             }
-            if !matches!(verdict, Some(Verdict::Stale(_))) {
+            if !matches!(verdict, Some(RefDecision::Stale(_))) {
                 continue;
             }
             let first = self.world.newest_at(push.begun) as usize;
             let last = self.world.newest_at(push.ended) as usize;
             let expected = value_before(update);
-            let differs = |refs: &Refs| refs.get(&update.name).copied() != expected;
+            let differs = |refs: &SimulatedRefs| refs.get(&update.name).copied() != expected;
             if !self.refs[first..=last].iter().any(differs) {
                 let name = shown(&update.name);
                 self.fail(format!("a push of {name} was refused without a reason"));
@@ -258,7 +259,7 @@ impl Checker<'_> {
         let Some(created) = self.world.log.last() else {
             return;
         };
-        let mut objects = Objects::new();
+        let mut objects = ObjectLinks::new();
         for object in created.names.iter().filter(|name| name.ends_with(".pack")) {
             if let Some((bytes, _)) = self.world.objects.get(&format!("{PREFIX}{object}")) {
                 content::unpack(bytes, &mut objects);
@@ -302,10 +303,10 @@ fn updates_at<'a>(
     let mut found = Vec::new();
     for push in &observations.pushes {
         match &push.ending {
-            Ending::Answered(outcome) if outcome.generation == number => {
+            PushResult::Answered(outcome) if outcome.generation == number => {
                 found.extend(push.applied().map(|update| (update, true)));
             }
-            Ending::Unknown => found.extend(push.updates.iter().map(|update| (update, false))),
+            PushResult::Unknown => found.extend(push.updates.iter().map(|update| (update, false))),
             _ => {}
         }
     }

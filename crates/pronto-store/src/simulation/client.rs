@@ -6,13 +6,13 @@ use std::time::Duration;
 use bstr::{BString, ByteSlice as _};
 use pronto_hash::ObjectId;
 
-use super::content::{self, Objects};
+use super::content::{self, ObjectLinks};
 use super::executor::Timeline;
-use super::random::Random;
+use super::random::SimulationRandom;
 use super::server::{self, POLICY, SERVERS, ServerRepository, Servers};
-use crate::change::{Outcome, Push};
+use crate::change::{Outcome, PackPush};
 use crate::commit::Creating;
-use crate::refs::{self, Expected, RefUpdate, Value, Verdict};
+use crate::refs::{self, ExpectedRefValue, RefDecision, RefUpdate, StoredRefValue};
 use crate::repository::Generation;
 use crate::{ErrorKind, Result};
 
@@ -24,7 +24,7 @@ const REFS: [&str; 3] = ["refs/heads/a", "refs/heads/b", "refs/tags/t"];
 
 /// The result of a push, as the client observed it.
 #[derive(Clone, Debug)]
-pub(super) enum Ending {
+pub(super) enum PushResult {
     /// The server responded.
     Answered(Outcome),
     /// The server reported that nothing has changed.
@@ -39,7 +39,7 @@ pub(super) struct SeenPush {
     pub(super) begun: Duration,
     pub(super) ended: Duration,
     pub(super) updates: Vec<RefUpdate>,
-    pub(super) ending: Ending,
+    pub(super) ending: PushResult,
 }
 
 /// A request that read a generation.
@@ -85,30 +85,30 @@ pub(super) struct Observations {
 }
 
 /// A client.
-pub(super) struct Client {
+pub(super) struct SimulatedClient {
     number: u64,
     servers: Servers,
     timeline: Timeline,
     observations: Arc<Mutex<Observations>>,
-    random: Random,
+    random: SimulationRandom,
     serial: u64,
     /// Whether the client sometimes removes the repository.
     pub(super) removes: bool,
 }
 
-impl Client {
+impl SimulatedClient {
     pub(super) fn new(
         number: u64,
         servers: &Servers,
         observations: &Arc<Mutex<Observations>>,
         seed: u64,
     ) -> Self {
-        Client {
+        SimulatedClient {
             number,
             servers: servers.clone(),
             timeline: servers.bucket.timeline.clone(),
             observations: Arc::clone(observations),
-            random: Random::new(seed),
+            random: SimulationRandom::new(seed),
             serial: 0,
             removes: false,
         }
@@ -203,7 +203,7 @@ impl Client {
                 policy: POLICY,
                 ..Creating::default()
             };
-            repository.create(&creating, Push::default()).await
+            repository.create(&creating, PackPush::default()).await
         };
         let existence = match self.servers.ask(server, ask).await {
             Some(Ok(())) => Existence::Created,
@@ -234,7 +234,7 @@ impl Client {
             let pause = self.random.below(120_000);
             self.timeline.sleep(Duration::from_millis(pause)).await;
         }
-        let mut objects = Objects::new();
+        let mut objects = ObjectLinks::new();
         let mut updates = Vec::new();
         let count = if self.random.chance(20) { 2 } else { 1 };
         let first = self.random.below(REFS.len() as u64) as usize;
@@ -249,7 +249,7 @@ impl Client {
             self.timeline.sleep(Duration::from_millis(pause)).await;
         }
         let pack = content::pack(&objects);
-        let resting = server::Seen {
+        let resting = server::PushBasis {
             generation: seen.number(),
             is_atomic: self.random.chance(50),
         };
@@ -260,10 +260,10 @@ impl Client {
         };
         let answer = self.servers.ask(server, ask).await;
         let ending = match answer {
-            None => Ending::Unknown,
-            Some(Ok(outcome)) => Ending::Answered(outcome),
-            Some(Err(error)) if *error.kind() == ErrorKind::Unknown => Ending::Unknown,
-            Some(Err(_)) => Ending::Failed,
+            None => PushResult::Unknown,
+            Some(Ok(outcome)) => PushResult::Answered(outcome),
+            Some(Err(error)) if *error.kind() == ErrorKind::Unknown => PushResult::Unknown,
+            Some(Err(_)) => PushResult::Failed,
         };
         let ended = self.timeline.now();
         self.observations
@@ -279,10 +279,10 @@ impl Client {
     }
 
     /// Creates a commit on top of the ref, or deletes the ref.
-    fn update(&mut self, seen: &Generation, name: &str, objects: &mut Objects) -> RefUpdate {
+    fn update(&mut self, seen: &Generation, name: &str, objects: &mut ObjectLinks) -> RefUpdate {
         let found = refs::find(&seen.refs, name.into()).expect("sound tables");
         let parent = match found {
-            Some(Value::Direct { id, .. }) => Some(id),
+            Some(StoredRefValue::Direct { id, .. }) => Some(id),
             _ => None,
         };
         let (commit, blob) = (self.new_id(), self.new_id());
@@ -298,8 +298,8 @@ impl Client {
         objects.insert(commit, links);
         RefUpdate {
             name: name.into(),
-            old: parent.map_or(Expected::Missing, Expected::Id),
-            new: (!deletes).then_some(Value::direct(commit)),
+            old: parent.map_or(ExpectedRefValue::Missing, ExpectedRefValue::Id),
+            new: (!deletes).then_some(StoredRefValue::direct(commit)),
         }
     }
 
@@ -319,7 +319,7 @@ impl Client {
             timeline.sleep(Duration::from_millis(lasts)).await;
             server::read(&repository, &packs).await
         };
-        let answer: Option<Result<Objects>> = self.servers.ask(server, ask).await;
+        let answer: Option<Result<ObjectLinks>> = self.servers.ask(server, ask).await;
         let tips = content::tips(&generation.refs);
         let number = generation.number();
         let violation = match answer {
@@ -343,24 +343,24 @@ impl SeenPush {
     /// Returns the updates that the client knows to be applied.
     pub(super) fn applied(&self) -> impl Iterator<Item = &RefUpdate> {
         let verdicts = match &self.ending {
-            Ending::Answered(outcome) => outcome.verdicts.as_slice(),
+            PushResult::Answered(outcome) => outcome.verdicts.as_slice(),
             _ => &[],
         };
         let pairs = self.updates.iter().zip(verdicts);
         pairs
-            .filter(|(_, verdict)| **verdict == Verdict::Applied)
+            .filter(|(_, verdict)| **verdict == RefDecision::Applied)
             .map(|(update, _)| update)
     }
 
     /// Returns the updates that the client knows not to be applied.
-    pub(super) fn refused(&self) -> Vec<(&RefUpdate, Option<&Verdict>)> {
+    pub(super) fn refused(&self) -> Vec<(&RefUpdate, Option<&RefDecision>)> {
         match &self.ending {
-            Ending::Unknown => Vec::new(),
-            Ending::Failed => self.updates.iter().map(|update| (update, None)).collect(),
-            Ending::Answered(outcome) => {
+            PushResult::Unknown => Vec::new(),
+            PushResult::Failed => self.updates.iter().map(|update| (update, None)).collect(),
+            PushResult::Answered(outcome) => {
                 let pairs = self.updates.iter().zip(&outcome.verdicts);
                 pairs
-                    .filter(|(_, verdict)| **verdict != Verdict::Applied)
+                    .filter(|(_, verdict)| **verdict != RefDecision::Applied)
                     .map(|(update, verdict)| (update, Some(verdict)))
                     .collect()
             }

@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use pronto_hash::ObjectId;
-use pronto_refs::reftable::Snapshot;
+use pronto_refs::reftable::StackSnapshot;
 
 use crate::digest::Digest;
 use crate::manifest::FileKind;
-use crate::refs::{self, Value};
-use crate::upload::{NewFile, NewPack};
+use crate::refs::{self, StoredRefValue};
+use crate::upload::{NewPack, UploadFile};
 
 /// Objects with the objects that they reference.
-pub(super) type Objects = BTreeMap<ObjectId, Vec<ObjectId>>;
+pub(super) type ObjectLinks = BTreeMap<ObjectId, Vec<ObjectId>>;
 
 const ID: usize = 20;
 
@@ -23,7 +23,7 @@ pub(super) fn id(number: u64) -> ObjectId {
 }
 
 /// Returns a pack with `objects`.
-pub(super) fn pack(objects: &Objects) -> NewPack {
+pub(super) fn pack(objects: &ObjectLinks) -> NewPack {
     let mut bytes = Vec::new();
     for (id, links) in objects {
         bytes.extend_from_slice(id.as_bytes());
@@ -38,14 +38,14 @@ pub(super) fn pack(objects: &Objects) -> NewPack {
         objects: objects.len() as u32,
         is_promisor: false,
         files: vec![
-            NewFile::from_bytes(FileKind::Index, Bytes::from_static(b"index")),
-            NewFile::from_bytes(FileKind::Pack, bytes.into()),
+            UploadFile::from_bytes(FileKind::Index, Bytes::from_static(b"index")),
+            UploadFile::from_bytes(FileKind::Pack, bytes.into()),
         ],
     }
 }
 
 /// Adds the objects of a pack to `objects`.
-pub(super) fn unpack(mut bytes: &[u8], objects: &mut Objects) {
+pub(super) fn unpack(mut bytes: &[u8], objects: &mut ObjectLinks) {
     while !bytes.is_empty() {
         let (id, rest) = bytes.split_at(ID);
         let (count, rest) = (usize::from(rest[0]), &rest[1..]);
@@ -57,17 +57,17 @@ pub(super) fn unpack(mut bytes: &[u8], objects: &mut Objects) {
 }
 
 /// Returns the objects that refs point to.
-pub(super) fn tips(refs: &Snapshot) -> Vec<ObjectId> {
+pub(super) fn tips(refs: &StackSnapshot) -> Vec<ObjectId> {
     let all = refs::all(refs).expect("sound tables");
     let tips = all.into_iter().filter_map(|(_, value)| match value {
-        Value::Direct { id, .. } => Some(id),
-        Value::Symbolic(_) => None,
+        StoredRefValue::Direct { id, .. } => Some(id),
+        StoredRefValue::Symbolic(_) => None,
     });
     tips.collect()
 }
 
 /// Returns all objects that are reachable from `tips`.
-pub(super) fn reached(tips: &[ObjectId], objects: &Objects) -> BTreeSet<ObjectId> {
+pub(super) fn reached(tips: &[ObjectId], objects: &ObjectLinks) -> BTreeSet<ObjectId> {
     let mut seen = BTreeSet::new();
     let mut todo = tips.to_vec();
     while let Some(id) = todo.pop() {
@@ -81,7 +81,7 @@ pub(super) fn reached(tips: &[ObjectId], objects: &Objects) -> BTreeSet<ObjectId
 /// Returns a missing object that is reachable from `tips`.
 pub(super) fn missing(
     tips: impl IntoIterator<Item = ObjectId>,
-    objects: &Objects,
+    objects: &ObjectLinks,
 ) -> Option<ObjectId> {
     let mut seen = BTreeSet::new();
     let mut todo: Vec<ObjectId> = tips.into_iter().collect();

@@ -9,19 +9,19 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use super::random::Random;
+use super::random::SimulationRandom;
 
 /// An action at a point in time.
 pub(super) type Event = Box<dyn FnOnce() + Send>;
 
-type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
+type SimulatedTask = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// The queue of events, which is filled by tasks and calls of the store.
 #[derive(Clone, Default)]
-pub(super) struct Timeline(Arc<Mutex<Inner>>);
+pub(super) struct Timeline(Arc<Mutex<TimelineState>>);
 
 #[derive(Default)]
-struct Inner {
+struct TimelineState {
     now: Duration,
     serial: u64,
     order: BinaryHeap<Reverse<(Duration, u64)>>,
@@ -66,21 +66,21 @@ impl Timeline {
 
 /// The tasks of a run. Each task belongs to a group, which is killed as a whole.
 #[derive(Clone, Default)]
-pub(super) struct Tasks(Arc<Mutex<Shared>>);
+pub(super) struct Tasks(Arc<Mutex<ExecutorState>>);
 
 #[derive(Default)]
-struct Shared {
+struct ExecutorState {
     serial: u64,
-    tasks: BTreeMap<u64, (usize, Option<Task>)>,
+    tasks: BTreeMap<u64, (usize, Option<SimulatedTask>)>,
     ready: Arc<Mutex<Vec<u64>>>,
 }
 
-struct Signal {
+struct TaskWaker {
     id: u64,
     ready: Arc<Mutex<Vec<u64>>>,
 }
 
-impl Wake for Signal {
+impl Wake for TaskWaker {
     fn wake(self: Arc<Self>) {
         let mut ready = self.ready.lock().expect("no panic");
         if !ready.contains(&self.id) {
@@ -119,7 +119,12 @@ impl Tasks {
 
     /// Runs until no task or event is left, or `most_steps` are done. Returns whether no task or
     /// event is left.
-    pub(super) fn run(&self, timeline: &Timeline, random: &mut Random, most_steps: u64) -> bool {
+    pub(super) fn run(
+        &self,
+        timeline: &Timeline,
+        random: &mut SimulationRandom,
+        most_steps: u64,
+    ) -> bool {
         for _ in 0..most_steps {
             let chosen = {
                 let shared = self.0.lock().expect("no panic");
@@ -151,7 +156,7 @@ impl Tasks {
             (task, ready)
         };
         let Some(mut task) = task else { return };
-        let waker = Waker::from(Arc::new(Signal { id, ready }));
+        let waker = Waker::from(Arc::new(TaskWaker { id, ready }));
         let state = task.as_mut().poll(&mut Context::from_waker(&waker));
         let mut shared = self.0.lock().expect("no panic");
         match state {

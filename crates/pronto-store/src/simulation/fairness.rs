@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex};
 
 use super::content;
 use super::executor::{Tasks, Timeline};
-use super::random::Random;
+use super::random::SimulationRandom;
 use super::server::{ServerRepository, Servers};
-use super::world::{Faults, FaultyBucket, World};
+use super::world::{FaultyBucket, SimulatedFaults, World};
 use super::{CLIENTS_GROUP, MOST_STEPS};
-use crate::change::{Change, Push};
-use crate::refs::{Expected, RefUpdate, Value};
+use crate::change::{PackPush, StoreChange};
+use crate::refs::{ExpectedRefValue, RefUpdate, StoredRefValue};
 
 /// The number of commits of the other server.
 const COMMITS: u64 = 30;
@@ -23,25 +23,25 @@ const MOST_GENERATIONS: u64 = 80;
 
 /// Sets the ref `name` to a new value. Returns the generation with this value.
 async fn commit(repository: &ServerRepository, name: &str, number: u64) -> u64 {
-    let mut push = Push::default();
+    let mut push = PackPush::default();
     push.updates.push(RefUpdate {
         name: name.into(),
-        old: Expected::Any,
-        new: Some(Value::direct(content::id(number))),
+        old: ExpectedRefValue::Any,
+        new: Some(StoredRefValue::direct(content::id(number))),
     });
-    let outcome = repository.commit(Change::Push(push)).await;
+    let outcome = repository.commit(StoreChange::Push(push)).await;
     outcome.expect("nothing fails").generation
 }
 
 #[test]
 fn a_busy_server_leaves_turns_to_others() {
-    let mut random = Random::new(11);
+    let mut random = SimulationRandom::new(11);
     let (timeline, tasks) = (Timeline::default(), Tasks::default());
     let bucket = FaultyBucket {
         world: Arc::new(Mutex::new(World::default())),
         timeline: timeline.clone(),
-        random: Arc::new(Mutex::new(Random::new(12))),
-        faults: Arc::new(Mutex::new(Faults::default())),
+        random: Arc::new(Mutex::new(SimulationRandom::new(12))),
+        faults: Arc::new(Mutex::new(SimulatedFaults::default())),
     };
     let servers = Servers::new(bucket, tasks.clone(), None);
     servers.create();

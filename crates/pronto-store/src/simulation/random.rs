@@ -2,11 +2,11 @@
 
 /// A generator of random numbers.
 #[derive(Clone, Debug)]
-pub(super) struct Random(u64);
+pub(super) struct SimulationRandom(u64);
 
-impl Random {
+impl SimulationRandom {
     pub(super) fn new(seed: u64) -> Self {
-        Random(seed)
+        SimulationRandom(seed)
     }
 
     pub(super) fn next(&mut self) -> u64 {

@@ -4,18 +4,18 @@ use std::future::Future;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::content::{self, Objects};
+use super::content::{self, ObjectLinks};
 use super::executor::{Tasks, Timeline};
-use super::random::Random;
+use super::random::SimulationRandom;
 use super::world::{FaultyBucket, PREFIX};
-use crate::backend::{Backend, Fault, has_fault};
-use crate::change::{Change, Outcome, Push, Replacement};
+use crate::backend::{PlantedFault, StoreBackend, has_fault};
+use crate::change::{Outcome, PackPush, PackReplacement, StoreChange};
 use crate::clock::Clock;
 use crate::commit::Creating;
 use crate::generations::InBucket;
-use crate::manifest::{LEAST_GRACE_SECONDS, Pack, Policy};
+use crate::manifest::{LEAST_GRACE_SECONDS, RetentionPolicy, StoredPack};
 use crate::refs::RefUpdate;
-use crate::repository::{Generation, Options, Repository};
+use crate::repository::{Generation, Options, StoreRepository};
 use crate::upload::NewPack;
 use crate::{Result, name};
 
@@ -23,7 +23,7 @@ use crate::{Result, name};
 pub(super) const SERVERS: usize = 3;
 
 /// The grace period and the retention of the repository.
-pub(super) const POLICY: Policy = Policy {
+pub(super) const POLICY: RetentionPolicy = RetentionPolicy {
     retention_seconds: 2 * LEAST_GRACE_SECONDS,
     grace_seconds: LEAST_GRACE_SECONDS,
 };
@@ -31,7 +31,7 @@ pub(super) const POLICY: Policy = Policy {
 /// The clock of a server, which runs slightly too fast or too slow.
 pub(super) struct ServerClock {
     timeline: Timeline,
-    random: Arc<Mutex<Random>>,
+    random: Arc<Mutex<SimulationRandom>>,
     /// The speed, in thousandths.
     speed: u32,
 }
@@ -60,10 +60,10 @@ pub(super) struct ServerBackend {
     bucket: FaultyBucket,
     generations: InBucket<FaultyBucket>,
     clock: ServerClock,
-    fault: Option<Fault>,
+    fault: Option<PlantedFault>,
 }
 
-impl Backend for ServerBackend {
+impl StoreBackend for ServerBackend {
     type Bucket = FaultyBucket;
     type Generations = InBucket<FaultyBucket>;
     type Clock = ServerClock;
@@ -80,19 +80,19 @@ impl Backend for ServerBackend {
         &self.clock
     }
 
-    fn fault(&self) -> Option<Fault> {
+    fn fault(&self) -> Option<PlantedFault> {
         self.fault
     }
 }
 
-pub(super) type ServerRepository = Repository<ServerBackend>;
+pub(super) type ServerRepository = StoreRepository<ServerBackend>;
 
 /// The running servers.
 #[derive(Clone)]
 pub(super) struct Servers {
     pub(super) bucket: FaultyBucket,
     tasks: Tasks,
-    fault: Option<Fault>,
+    fault: Option<PlantedFault>,
     /// Whether upkeep runs on all servers, or on the first one only.
     all_have_upkeep: bool,
     running: Arc<Mutex<Vec<Option<Arc<ServerRepository>>>>>,
@@ -101,7 +101,7 @@ pub(super) struct Servers {
 }
 
 impl Servers {
-    pub(super) fn new(bucket: FaultyBucket, tasks: Tasks, fault: Option<Fault>) -> Self {
+    pub(super) fn new(bucket: FaultyBucket, tasks: Tasks, fault: Option<PlantedFault>) -> Self {
         let all_have_upkeep = bucket.random.lock().expect("no panic").chance(50);
         Servers {
             bucket,
@@ -127,7 +127,11 @@ impl Servers {
             fault: self.fault,
         };
         let name = PREFIX.trim_end_matches(".git/");
-        Arc::new(Repository::new(Arc::new(backend), name, Options::default()))
+        Arc::new(StoreRepository::new(
+            Arc::new(backend),
+            name,
+            Options::default(),
+        ))
     }
 
     /// Creates the repository, with retries after failures.
@@ -139,7 +143,7 @@ impl Servers {
         };
         self.tasks.spawn(0, async move {
             for _ in 0..100 {
-                let created = repository.create(&creating, Push::default()).await;
+                let created = repository.create(&creating, PackPush::default()).await;
                 if created.is_ok_and(|()| true) || repository.latest().await.is_ok() {
                     return;
                 }
@@ -172,7 +176,7 @@ impl Servers {
     }
 
     /// Schedules the kills and restarts of servers.
-    pub(super) fn plan_kills(&self, random: &mut Random) {
+    pub(super) fn plan_kills(&self, random: &mut SimulationRandom) {
         for _ in 0..random.below(12) {
             // Most events happen in the first minutes.
             let most = if random.chance(70) {
@@ -239,7 +243,7 @@ impl Servers {
 
 /// The state on which a push of a client is based.
 #[derive(Clone, Copy)]
-pub(super) struct Seen {
+pub(super) struct PushBasis {
     pub(super) generation: u64,
     pub(super) is_atomic: bool,
 }
@@ -249,9 +253,9 @@ pub(super) async fn push(
     repository: &ServerRepository,
     pack: &NewPack,
     updates: Vec<RefUpdate>,
-    seen: Seen,
+    seen: PushBasis,
 ) -> Result<Outcome> {
-    let hasty = has_fault(&*repository.backend, Fault::CommitBeforeUpload);
+    let hasty = has_fault(&*repository.backend, PlantedFault::CommitBeforeUpload);
     let (uploaded, contents) = match hasty {
         true => repository.pretend(pack),
         false => (repository.upload(pack).await?, Vec::new()),
@@ -263,21 +267,24 @@ pub(super) async fn push(
         let pause = clock.random() % (3 * POLICY.grace_seconds);
         clock.sleep(Duration::from_secs(pause)).await;
     }
-    let push = Push {
+    let push = PackPush {
         base: Some(seen.generation),
         packs: vec![uploaded],
         updates,
         is_atomic: seen.is_atomic,
-        ..Push::default()
+        ..PackPush::default()
     };
-    let outcome = repository.commit(Change::Push(push)).await;
+    let outcome = repository.commit(StoreChange::Push(push)).await;
     repository.write(contents).await?;
     outcome
 }
 
 /// Reads the objects of packs.
-pub(super) async fn read(repository: &ServerRepository, packs: &[Pack]) -> Result<Objects> {
-    let mut objects = Objects::new();
+pub(super) async fn read(
+    repository: &ServerRepository,
+    packs: &[StoredPack],
+) -> Result<ObjectLinks> {
+    let mut objects = ObjectLinks::new();
     for pack in packs {
         let wanted = name::pack(&pack.id, pack.upload, "pack");
         let object = pack.objects().find(|object| object.name == wanted);
@@ -313,16 +320,16 @@ async fn repack(repository: &ServerRepository) -> Result<()> {
             .sleep(Duration::from_secs(pause))
             .await;
     }
-    let mut replacement = Replacement {
+    let mut replacement = PackReplacement {
         dropped_packs: packs.iter().map(|pack| pack.upload).collect(),
         prunes,
-        ..Replacement::default()
+        ..PackReplacement::default()
     };
     if !objects.is_empty() {
         let uploaded = repository.upload(&content::pack(&objects)).await?;
         replacement.packs.push(uploaded);
     }
-    repository.commit(Change::Replace(replacement)).await?;
+    repository.commit(StoreChange::Replace(replacement)).await?;
     Ok(())
 }
 

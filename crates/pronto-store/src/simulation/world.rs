@@ -7,8 +7,8 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::executor::Timeline;
-use super::random::Random;
-use crate::bucket::{Bucket, Content, Creation, Entry, Page};
+use super::random::SimulationRandom;
+use crate::bucket::{Bucket, CreationResult, Entry, ListingPage, UploadContent};
 use crate::manifest::Manifest;
 use crate::{Error, ErrorKind, Result, name};
 
@@ -20,7 +20,7 @@ const LATEST: Duration = Duration::from_secs(900);
 
 /// A generation as it was created.
 #[derive(Clone)]
-pub(super) struct Created {
+pub(super) struct CreatedGeneration {
     pub(super) at: Duration,
     pub(super) bytes: Bytes,
     pub(super) manifest: Manifest,
@@ -33,7 +33,7 @@ pub(super) struct Created {
 pub(super) struct World {
     pub(super) objects: BTreeMap<String, (Bytes, Duration)>,
     /// The generations, starting at 1.
-    pub(super) log: Vec<Created>,
+    pub(super) log: Vec<CreatedGeneration>,
     /// All objects that ever existed.
     pub(super) history: BTreeMap<String, Bytes>,
     /// The violations that the store itself detects.
@@ -56,15 +56,15 @@ impl World {
         self.objects.insert(name, (bytes, now));
     }
 
-    fn create(&mut self, name: String, bytes: Bytes, now: Duration) -> Creation {
+    fn create(&mut self, name: String, bytes: Bytes, now: Duration) -> CreationResult {
         if self.objects.contains_key(&name) {
-            return Creation::Exists;
+            return CreationResult::Exists;
         }
         if let Some(number) = name.strip_prefix(PREFIX).and_then(name::parse_generation) {
             self.note_generation(number, &bytes, now);
         }
         self.put(name, bytes, now);
-        Creation::Created
+        CreationResult::Created
     }
 
     fn note_generation(&mut self, number: u64, bytes: &Bytes, now: Duration) {
@@ -88,7 +88,7 @@ impl World {
                 self.violations.push(message);
             }
         }
-        self.log.push(Created {
+        self.log.push(CreatedGeneration {
             at: now,
             bytes: bytes.clone(),
             manifest,
@@ -118,7 +118,7 @@ impl World {
 
 /// The rates of faults of calls, in percent.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Faults {
+pub(super) struct SimulatedFaults {
     /// The store refuses the call.
     pub(super) refused: u64,
     /// The call takes effect, and the response is lost.
@@ -135,12 +135,12 @@ pub(super) struct Faults {
 pub(super) struct FaultyBucket {
     pub(super) world: Arc<Mutex<World>>,
     pub(super) timeline: Timeline,
-    pub(super) random: Arc<Mutex<Random>>,
-    pub(super) faults: Arc<Mutex<Faults>>,
+    pub(super) random: Arc<Mutex<SimulationRandom>>,
+    pub(super) faults: Arc<Mutex<SimulatedFaults>>,
 }
 
 /// The outcome of a call.
-enum Fate {
+enum CallOutcome {
     Answered,
     Refused,
     Lost,
@@ -148,7 +148,7 @@ enum Fate {
 }
 
 impl FaultyBucket {
-    fn draw(&self) -> (Fate, Duration, Duration) {
+    fn draw(&self) -> (CallOutcome, Duration, Duration) {
         let faults = *self.faults.lock().expect("no panic");
         let mut random = self.random.lock().expect("no panic");
         let mut span = || match random.chance(faults.slow) {
@@ -158,15 +158,15 @@ impl FaultyBucket {
         let (there, back) = (span(), span());
         let lot = random.below(100);
         let fate = if lot < faults.refused {
-            Fate::Refused
+            CallOutcome::Refused
         } else if lot < faults.refused + faults.lost {
-            Fate::Lost
+            CallOutcome::Lost
         } else if lot < faults.refused + faults.lost + faults.late {
-            Fate::Late(Duration::from_millis(
+            CallOutcome::Late(Duration::from_millis(
                 random.below(LATEST.as_millis() as u64),
             ))
         } else {
-            Fate::Answered
+            CallOutcome::Answered
         };
         (fate, there, back)
     }
@@ -185,7 +185,7 @@ impl FaultyBucket {
         };
         let timeline = self.timeline.clone();
         match fate {
-            Fate::Answered => self.timeline.after(
+            CallOutcome::Answered => self.timeline.after(
                 there,
                 Box::new(move || {
                     let answer = act();
@@ -193,11 +193,11 @@ impl FaultyBucket {
                     timeline.after(back, Box::new(send));
                 }),
             ),
-            Fate::Refused => {
+            CallOutcome::Refused => {
                 let send = move || drop(sender.send(None));
                 self.timeline.after(there, Box::new(send));
             }
-            Fate::Lost => self.timeline.after(
+            CallOutcome::Lost => self.timeline.after(
                 there,
                 Box::new(move || {
                     act();
@@ -205,7 +205,7 @@ impl FaultyBucket {
                     timeline.after(back, Box::new(send));
                 }),
             ),
-            Fate::Late(delay) => {
+            CallOutcome::Late(delay) => {
                 let send = move || drop(sender.send(None));
                 self.timeline.after(there, Box::new(send));
                 let late = move || drop(act());
@@ -251,22 +251,22 @@ impl Bucket for FaultyBucket {
         self.call(head).await
     }
 
-    async fn put(&self, name: &str, content: &Content) -> Result<()> {
+    async fn put(&self, name: &str, content: &UploadContent) -> Result<()> {
         let (name, content) = (name.to_owned(), content.clone());
         let put = move |world: &mut World, now| match content {
-            Content::Bytes(bytes) => world.put(name, bytes, now),
-            Content::File(_) => world.violations.push("a file in the simulation".into()),
+            UploadContent::Bytes(bytes) => world.put(name, bytes, now),
+            UploadContent::File(_) => world.violations.push("a file in the simulation".into()),
         };
         self.call(put).await
     }
 
-    async fn create(&self, name: &str, bytes: Bytes) -> Result<Creation> {
+    async fn create(&self, name: &str, bytes: Bytes) -> Result<CreationResult> {
         let name = name.to_owned();
         self.call(move |world, now| world.create(name, bytes, now))
             .await
     }
 
-    async fn list(&self, prefix: &str, limit: usize, page: Option<&str>) -> Result<Page> {
+    async fn list(&self, prefix: &str, limit: usize, page: Option<&str>) -> Result<ListingPage> {
         let prefix = prefix.to_owned();
         let after = page.unwrap_or_default().to_owned();
         let list = move |world: &mut World, _| {
@@ -285,7 +285,7 @@ impl Bucket for FaultyBucket {
             let is_whole = entries.len() <= limit;
             entries.truncate(limit);
             let last = entries.last().map(|entry| entry.name.clone());
-            Page {
+            ListingPage {
                 entries,
                 next: last.filter(|_| !is_whole),
             }

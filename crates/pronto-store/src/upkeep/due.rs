@@ -1,6 +1,6 @@
 //! Decides, from the manifest alone, which packs of a generation need a repack.
 
-use crate::manifest::{FileKind, Manifest, Pack};
+use crate::manifest::{FileKind, Manifest, StoredPack};
 
 /// The number of packs that need no repack, however small they are.
 const PACKS: usize = 10;
@@ -29,7 +29,7 @@ pub(super) enum Due {
 /// Each step of a geometric sequence is at least [`FACTOR`] times as large as those before together, so that an
 /// object is packed again a logarithmic number of times.
 pub(super) fn due(manifest: &Manifest) -> Option<Due> {
-    let has = |pack: &Pack, kind| pack.files.iter().any(|file| file.kind == kind);
+    let has = |pack: &StoredPack, kind| pack.files.iter().any(|file| file.kind == kind);
     let plain = manifest
         .packs
         .iter()

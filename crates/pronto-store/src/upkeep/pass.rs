@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use pronto::Watch;
 use pronto_io::cleanup::Guard;
-use pronto_io::view::View;
+use pronto_io::view::FileView;
 use pronto_pack::mtimes::Mtimes;
 
 use super::Deleted;
 use super::due::due;
-use super::repack::{Repacked, Work};
-use crate::backend::Backend as _;
-use crate::blocking::{Store, Stored};
+use super::repack::{GenerationRepack, Repacked};
+use crate::backend::StoreBackend as _;
+use crate::blocking::{BlockingStore, StoredRepository};
 use crate::clock::Clock as _;
 use crate::manifest::FileKind;
 use crate::repository::Generation;
@@ -29,7 +29,7 @@ const MOST_BEHIND: Duration = Duration::from_secs(3600);
 /// The largest size in bytes of an `.mtimes` file, which fits 250 million objects.
 const MOST_TIMES_BYTES: u64 = 1 << 30;
 
-/// The options of [`Store::keep_up`].
+/// The options of [`BlockingStore::keep_up`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct UpkeepOptions {
@@ -63,7 +63,7 @@ impl UpkeepOptions {
 /// The effects of a pass.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Upkeep {
+pub struct UpkeepPass {
     /// The number of merges of ref tables.
     pub merges: u32,
     /// The repack, if the packs needed one.
@@ -75,7 +75,7 @@ pub struct Upkeep {
     pub was_overtaken: bool,
 }
 
-impl fmt::Display for Upkeep {
+impl fmt::Display for UpkeepPass {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();
         if let Some(repacked) = self.repacked {
@@ -103,7 +103,7 @@ impl fmt::Display for Upkeep {
     }
 }
 
-impl Store {
+impl BlockingStore {
     /// Does the pending upkeep of a repository: merges tables of refs, repacks small packs, repacks
     /// all packs with a bitmap and a commit-graph if there are enough of them, and deletes expired
     /// data. Any number of processes may do this concurrently. Each step is a commit.
@@ -117,11 +117,11 @@ impl Store {
     /// with [`ErrorKind::Clock`] if the clock of this machine is far behind. Each step is atomic.
     pub fn keep_up(
         &self,
-        repository: &Arc<Stored>,
+        repository: &Arc<StoredRepository>,
         options: &UpkeepOptions,
         watch: &Watch<'_>,
-    ) -> Result<Upkeep> {
-        let mut done = Upkeep::default();
+    ) -> Result<UpkeepPass> {
+        let mut done = UpkeepPass::default();
         // A removed repository has no packs to repack, and all its objects to delete.
         if !self.wait(repository.tip())?.manifest.is_removed {
             self.merge_tables(repository, &mut done)?;
@@ -141,7 +141,7 @@ impl Store {
         Ok(done)
     }
 
-    fn merge_tables(&self, repository: &Stored, done: &mut Upkeep) -> Result<()> {
+    fn merge_tables(&self, repository: &StoredRepository, done: &mut UpkeepPass) -> Result<()> {
         while done.merges < MERGES {
             match self.wait(repository.merge_tables()) {
                 Ok(true) => done.merges += 1,
@@ -154,7 +154,7 @@ impl Store {
 
     fn repack(
         &self,
-        repository: &Arc<Stored>,
+        repository: &Arc<StoredRepository>,
         options: &UpkeepOptions,
         watch: &Watch<'_>,
     ) -> Result<Option<Repacked>> {
@@ -174,7 +174,7 @@ impl Store {
         let name = format!("pronto-upkeep-{}", repository.upload_id());
         let view = options.scratch.join(name);
         let files = view.with_extension("files");
-        let work = Work {
+        let work = GenerationRepack {
             store: self,
             repository,
             generation: &newest,
@@ -192,7 +192,7 @@ impl Store {
     /// # Errors
     /// Fails with [`ErrorKind::Clock`] if the clock of this machine is far behind, and with the
     /// errors of the store.
-    fn time(&self, repository: &Stored) -> Result<Duration> {
+    fn time(&self, repository: &StoredRepository) -> Result<Duration> {
         let stored = self.wait(repository.time())?;
         let own = repository.backend.clock().time();
         let behind = stored.saturating_sub(own);
@@ -209,7 +209,7 @@ impl Store {
     /// the times of all unreachable objects.
     fn expiry(
         &self,
-        repository: &Stored,
+        repository: &StoredRepository,
         generation: &Generation,
         before: Duration,
     ) -> Result<Option<i64>> {
@@ -222,7 +222,7 @@ impl Store {
             let bytes = self.wait(repository.object(&times, MOST_TIMES_BYTES))?;
             let path = PathBuf::from(&times.name);
             let hash = generation.manifest.hash;
-            let opened = Mtimes::from_view(View::from_bytes(bytes), &path, hash, pack.objects);
+            let opened = Mtimes::from_view(FileView::from_bytes(bytes), &path, hash, pack.objects);
             let opened = opened.map_err(|error| error.map_kind(|_| ErrorKind::Corrupt))?;
             for row in 0..pack.objects {
                 let time = opened.at(row);
@@ -237,7 +237,7 @@ impl Store {
 }
 
 /// Records that another process did the step first.
-fn overtaken(error: crate::Error, done: &mut Upkeep) -> Result<()> {
+fn overtaken(error: crate::Error, done: &mut UpkeepPass) -> Result<()> {
     match error.kind() {
         ErrorKind::Conflict => {
             done.was_overtaken = true;

@@ -6,24 +6,24 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use pronto::commit_graph::{self, Source, Split};
-use pronto::expiry::Expiry;
-use pronto::repack::{self, Bitmaps, Cruft, What};
+use pronto::commit_graph::{self, CommitSource, SplitStrategy};
+use pronto::expiry::ExpiryAge;
+use pronto::repack::{self, Cruft, RepackMode, WriteBitmaps};
 use pronto::{Environment, Watch, pack_objects};
 use pronto_hash::ObjectId;
 use pronto_io::cleanup::Guard;
 use pronto_io::error::IoContext as _;
-use pronto_io::view::Access;
+use pronto_io::view::ViewAccess;
 
 use super::due::{BITMAPPED_TIPS, Due, FACTOR};
-use crate::backend::Backend as _;
-use crate::blocking::{Store, Stored};
+use crate::backend::StoreBackend as _;
+use crate::blocking::{BlockingStore, StoredRepository};
 use crate::blocks::{BlockOptions, RangedView};
-use crate::change::{Change, MergedLayers, Replacement};
+use crate::change::{MergedLayers, PackReplacement, StoreChange};
 use crate::clock::Clock as _;
-use crate::manifest::{FileKind, LayerKind, Manifest, Pack};
+use crate::manifest::{FileKind, LayerKind, Manifest, StoredPack};
 use crate::repository::Generation;
-use crate::upload::{NewFile, NewPack};
+use crate::upload::{NewPack, UploadFile};
 use crate::{ErrorKind, Result};
 
 /// The effect of a repack.
@@ -37,9 +37,9 @@ pub struct Repacked {
 }
 
 /// A repack of a generation.
-pub(super) struct Work<'a> {
-    pub(super) store: &'a Store,
-    pub(super) repository: &'a Arc<Stored>,
+pub(super) struct GenerationRepack<'a> {
+    pub(super) store: &'a BlockingStore,
+    pub(super) repository: &'a Arc<StoredRepository>,
     pub(super) generation: &'a Generation,
     /// The directory of the view, which must not exist.
     pub(super) view: &'a Path,
@@ -47,7 +47,7 @@ pub(super) struct Work<'a> {
     pub(super) files: &'a Path,
 }
 
-impl Work<'_> {
+impl GenerationRepack<'_> {
     /// Repacks the packs that `due` selects, and writes the commit-graph. Unreachable objects that
     /// were last used before `expiry` (seconds since 1970) are deleted.
     ///
@@ -61,7 +61,7 @@ impl Work<'_> {
         expiry: Option<i64>,
         watch: &Watch<'_>,
     ) -> Result<Repacked> {
-        let Work {
+        let GenerationRepack {
             store,
             repository,
             generation,
@@ -81,7 +81,7 @@ impl Work<'_> {
             || !replacement.packs.is_empty()
             || !replacement.layers.is_empty();
         if changes {
-            store.wait(repository.commit(Change::Replace(replacement)))?;
+            store.wait(repository.commit(StoreChange::Replace(replacement)))?;
         }
         Ok(Repacked {
             packs_before,
@@ -95,10 +95,10 @@ impl Work<'_> {
         let view = view.map_err(failed)?;
         let mut options = repack::Options::default();
         let mut cruft = Cruft::default();
-        cruft.expiration = expiry.map(Expiry::Before);
+        cruft.expiration = expiry.map(ExpiryAge::Before);
         (options.what, options.bitmaps) = match (due, expiry) {
-            (Some(Due::Small), None) => (What::Geometric(FACTOR), Bitmaps::No),
-            _ => (What::Cruft(cruft), Bitmaps::IfPossible),
+            (Some(Due::Small), None) => (RepackMode::Geometric(FACTOR), WriteBitmaps::No),
+            _ => (RepackMode::Cruft(cruft), WriteBitmaps::IfPossible),
         };
         options.bitmapped_tips = BITMAPPED_TIPS;
         options.delete = true;
@@ -107,9 +107,9 @@ impl Work<'_> {
         options.patience = Duration::ZERO;
         options.packing = pack_objects::packing_options(&view).map_err(failed)?;
         repack::repack(&view, &options, watch).map_err(failed)?;
-        let mut options = commit_graph::WriteOptions::default();
-        options.source = Source::Reachable;
-        options.split = Some(Split::Merge);
+        let mut options = commit_graph::GraphWriteOptions::default();
+        options.source = CommitSource::Reachable;
+        options.split = Some(SplitStrategy::Merge);
         options.changed_paths = Some(true);
         // The layers are opened again, with the new packs.
         let view = pronto::Repository::open(self.view, &Environment::empty(self.view));
@@ -118,22 +118,22 @@ impl Work<'_> {
     }
 
     /// Compares the view with its generation, and uploads the new files.
-    fn replacement(&self, ranged: &RangedView, watch: &Watch<'_>) -> Result<Replacement> {
+    fn replacement(&self, ranged: &RangedView, watch: &Watch<'_>) -> Result<PackReplacement> {
         let manifest = &self.generation.manifest;
         let found = packs(&self.view.join("objects/pack"), manifest)?;
-        let is_same = |pack: &Pack| {
+        let is_same = |pack: &StoredPack| {
             let files = found.get(&pack.id);
             files.is_some_and(|files| has_files(pack, files))
         };
-        let (kept, dropped): (Vec<&Pack>, Vec<&Pack>) =
+        let (kept, dropped): (Vec<&StoredPack>, Vec<&StoredPack>) =
             manifest.packs.iter().partition(|pack| is_same(pack));
         if dropped.iter().any(|pack| found.contains_key(&pack.id)) {
             // A pack that has got more accompanying files is uploaded together with them.
             ranged.fill(watch)?;
         }
-        let mut replacement = Replacement {
+        let mut replacement = PackReplacement {
             dropped_packs: dropped.iter().map(|pack| pack.upload).collect(),
-            ..Replacement::default()
+            ..PackReplacement::default()
         };
         for (id, files) in &found {
             if !kept.iter().any(|pack| pack.id == *id) {
@@ -148,12 +148,15 @@ impl Work<'_> {
 
     fn new_pack(&self, id: ObjectId, files: &BTreeMap<FileKind, PathBuf>) -> Result<NewPack> {
         let index = files.get(&FileKind::Index).map(PathBuf::as_path);
-        let index =
-            pronto_pack::idx::Index::open(index.unwrap_or(self.view), id.kind(), Access::Auto);
+        let index = pronto_pack::idx::PackIndex::open(
+            index.unwrap_or(self.view),
+            id.kind(),
+            ViewAccess::Auto,
+        );
         let index = index.map_err(|error| error.map_kind(|_| ErrorKind::Repository))?;
         let mut new = Vec::new();
         for (kind, path) in files {
-            new.push(NewFile::from_path(*kind, path)?);
+            new.push(UploadFile::from_path(*kind, path)?);
         }
         let promisor = self.view.join(format!("objects/pack/pack-{id}.promisor"));
         Ok(NewPack {
@@ -174,7 +177,7 @@ impl Work<'_> {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
             text => text.context(ErrorKind::Io, "cannot read", &chain)?,
         };
-        let is_graph = |layer: &&crate::Layer| layer.kind == LayerKind::Graph;
+        let is_graph = |layer: &&crate::RepositoryLayer| layer.kind == LayerKind::Graph;
         let old: Vec<_> = manifest.layers.iter().filter(is_graph).collect();
         let ids = text
             .lines()
@@ -231,7 +234,7 @@ fn packs(
 }
 
 /// Returns whether a pack of the store has all these files.
-fn has_files(pack: &Pack, files: &BTreeMap<FileKind, PathBuf>) -> bool {
+fn has_files(pack: &StoredPack, files: &BTreeMap<FileKind, PathBuf>) -> bool {
     let has = |kind: &FileKind| pack.files.iter().any(|file| file.kind == *kind);
     files.keys().all(has)
 }

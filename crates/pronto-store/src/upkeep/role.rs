@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use pronto::Watch;
 use pronto_io::interrupt::Interrupt;
 
-use super::pass::{Upkeep, UpkeepOptions};
+use super::pass::{UpkeepOptions, UpkeepPass};
 use crate::Result;
-use crate::backend::Backend as _;
-use crate::blocking::{Store, Stored};
+use crate::backend::StoreBackend as _;
+use crate::blocking::{BlockingStore, StoredRepository};
 use crate::clock::Clock as _;
 
 /// The interval at which a sleeping loop checks for an interrupt.
@@ -37,7 +37,7 @@ pub struct Pass<'a> {
     /// The name of the repository, or an empty string if the repositories cannot be listed.
     pub repository: &'a str,
     /// The effects of the pass, or the error.
-    pub result: Result<Upkeep>,
+    pub result: Result<UpkeepPass>,
     /// The duration of the pass.
     pub took: Duration,
 }
@@ -48,16 +48,16 @@ pub struct Pass<'a> {
 /// to 64 times. A check costs a probe, which is one call of the store. The order is random, so that
 /// several nodes rarely do the same work concurrently.
 pub struct UpkeepRole {
-    store: Arc<Store>,
+    store: Arc<BlockingStore>,
     options: UpkeepOptions,
     every: Duration,
-    known: Mutex<BTreeMap<String, Known>>,
+    known: Mutex<BTreeMap<String, UpkeepRepository>>,
     changed: Condvar,
 }
 
 /// The state of the upkeep of a repository.
-struct Known {
-    repository: Arc<Stored>,
+struct UpkeepRepository {
+    repository: Arc<StoredRepository>,
     /// The number of the generation for which the last pass found nothing to do, or 0.
     seen: u64,
     quiet: u32,
@@ -70,7 +70,7 @@ struct Known {
 
 impl UpkeepRole {
     /// Prepares upkeep of all repositories in `store`, with the check interval `every`.
-    pub fn new(store: Arc<Store>, options: UpkeepOptions, every: Duration) -> Self {
+    pub fn new(store: Arc<BlockingStore>, options: UpkeepOptions, every: Duration) -> Self {
         UpkeepRole {
             store,
             options,
@@ -84,7 +84,7 @@ impl UpkeepRole {
     /// interval, or immediately after 50 changes. From now on, upkeep commits through `repository`,
     /// so that its changes share a queue with those of the caller. Commits outside of the queue
     /// would conflict with each generation of a repository that changes continuously.
-    pub fn note_change(&self, repository: &Arc<Stored>) {
+    pub fn note_change(&self, repository: &Arc<StoredRepository>) {
         if let Some(known) = self.known().get_mut(repository.name()) {
             known.repository = Arc::clone(repository);
             known.quiet = 0;
@@ -98,15 +98,15 @@ impl UpkeepRole {
         self.changed.notify_one();
     }
 
-    /// Does upkeep until `interrupt` is triggered. `tell` receives each pass that did something or
+    /// Does upkeep until `interrupt` is triggered. `on_pass` receives each pass that did something or
     /// failed. A failed pass is retried.
-    pub fn run(&self, interrupt: &Interrupt, tell: &dyn Fn(&Pass<'_>)) {
+    pub fn run(&self, interrupt: &Interrupt, on_pass: &dyn Fn(&Pass<'_>)) {
         let mut next_listing = Instant::now();
         while !interrupt.is_triggered() {
             if next_listing <= Instant::now() {
                 next_listing = Instant::now() + self.every;
                 if let Err(error) = self.list() {
-                    tell(&Pass {
+                    on_pass(&Pass {
                         repository: "",
                         result: Err(error),
                         took: Duration::ZERO,
@@ -122,12 +122,12 @@ impl UpkeepRole {
                 if interrupt.is_triggered() {
                     return;
                 }
-                self.look_at(&name, interrupt, tell);
+                self.look_at(&name, interrupt, on_pass);
             }
         }
     }
 
-    fn known(&self) -> MutexGuard<'_, BTreeMap<String, Known>> {
+    fn known(&self) -> MutexGuard<'_, BTreeMap<String, UpkeepRepository>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -140,7 +140,7 @@ impl UpkeepRole {
             if let Entry::Vacant(place) = known.entry(name) {
                 let now = Instant::now();
                 let repository = self.store.repository(place.key())?;
-                place.insert(Known {
+                place.insert(UpkeepRepository {
                     repository: Arc::new(repository),
                     seen: 0,
                     quiet: 0,
@@ -167,7 +167,7 @@ impl UpkeepRole {
     }
 
     /// Checks a repository, and does a pass if it has changed, or a deletion is pending.
-    fn look_at(&self, name: &str, interrupt: &Interrupt, tell: &dyn Fn(&Pass<'_>)) {
+    fn look_at(&self, name: &str, interrupt: &Interrupt, on_pass: &dyn Fn(&Pass<'_>)) {
         let mut options = self.options.clone();
         let (repository, seen) = match self.known().get_mut(name) {
             Some(known) => {
@@ -186,19 +186,21 @@ impl UpkeepRole {
         options.repacks = number != seen;
         let has_work = options.repacks || options.deletes || options.prune_after.is_some();
         let result = match newest {
-            Ok(_) if !has_work => Ok(Upkeep::default()),
+            Ok(_) if !has_work => Ok(UpkeepPass::default()),
             Ok(_) => {
                 let watch = Watch::from(interrupt);
                 self.store.keep_up(&repository, &options, &watch)
             }
             Err(error) => Err(error),
         };
-        let did_nothing = result.as_ref().is_ok_and(|done| *done == Upkeep::default());
+        let did_nothing = result
+            .as_ref()
+            .is_ok_and(|done| *done == UpkeepPass::default());
         if let Some(known) = self.known().get_mut(name) {
             let end = match &result {
-                Ok(_) if did_nothing => End::Idle(number),
-                Ok(_) => End::Worked,
-                Err(_) => End::Failed,
+                Ok(_) if did_nothing => PassResult::Idle(number),
+                Ok(_) => PassResult::Worked,
+                Err(_) => PassResult::Failed,
             };
             known.look_again(self.every, end);
             // A pass that failed, or in which another process was faster, has not done its
@@ -213,7 +215,7 @@ impl UpkeepRole {
             }
         }
         if !did_nothing && !interrupt.is_triggered() {
-            tell(&Pass {
+            on_pass(&Pass {
                 repository: name,
                 result,
                 took: begun.elapsed(),
@@ -224,7 +226,7 @@ impl UpkeepRole {
 
 /// The result of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
+enum PassResult {
     /// The pass found nothing to do for the generation with this number.
     Idle(u64),
     /// The pass changed the repository.
@@ -233,17 +235,17 @@ enum End {
     Failed,
 }
 
-impl Known {
+impl UpkeepRepository {
     /// Schedules the next check after a pass.
-    fn look_again(&mut self, every: Duration, end: End) {
-        let is_quiet = end == End::Idle(self.seen);
+    fn look_again(&mut self, every: Duration, end: PassResult) {
+        let is_quiet = end == PassResult::Idle(self.seen);
         self.quiet = if is_quiet { self.quiet + 1 } else { 0 };
         self.seen = match end {
-            End::Idle(number) => number,
-            End::Worked | End::Failed => 0,
+            PassResult::Idle(number) => number,
+            PassResult::Worked | PassResult::Failed => 0,
         };
         // A failed pass would fail again immediately.
-        let pause = match end == End::Failed || self.changes < MANY_CHANGES {
+        let pause = match end == PassResult::Failed || self.changes < MANY_CHANGES {
             true => every * (1 << self.quiet.min(DOUBLINGS)),
             false => Duration::ZERO,
         };

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use pronto::{Environment, Watch};
-use pronto_store::{BlockCache, BlockOptions, RangedView, Store, Stored};
+use pronto_store::{BlockCache, BlockOptions, BlockingStore, RangedView, StoredRepository};
 use test_support::{Random, Scratch, git};
 
 use super::served::Served;
@@ -20,8 +20,8 @@ pub(crate) struct World {
 
 /// A server: a store, and a cache of blocks.
 pub(crate) struct Node {
-    pub(crate) store: Store,
-    pub(crate) repository: Arc<Stored>,
+    pub(crate) store: BlockingStore,
+    pub(crate) repository: Arc<StoredRepository>,
     pub(crate) cache: Arc<BlockCache>,
     pub(crate) reports: Arc<Mutex<Vec<String>>>,
 }
@@ -50,7 +50,7 @@ impl World {
     /// Starts a server.
     pub(crate) fn node(&self) -> Node {
         let url = format!("file://{}", self.scratch.join("store").display());
-        let store = Store::open(&url, &Environment::empty("/")).expect("a directory");
+        let store = BlockingStore::open(&url, &Environment::empty("/")).expect("a directory");
         let repository = Arc::new(store.repository("team/r").expect("a valid name"));
         let reports = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&reports);

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use pronto::Watch;
-use pronto_io::view::{Access, View};
+use pronto_io::view::{FileView, ViewAccess};
 use pronto_store::{
-    BlockCache, BlockOptions, Bucket, Content, Creating, Creation, Entry, Expected, FileKind,
-    NewFile, NewPack, Options, Page, Plain, Push, RefUpdate, Repository, Result, Value,
+    BlockCache, BlockOptions, Bucket, Creating, CreationResult, Entry, ExpectedRefValue, FileKind,
+    ListingPage, NewPack, Options, PackPush, RefUpdate, Result, StoreRepository, StoredRefValue,
+    SystemBackend, UploadContent, UploadFile,
 };
 use test_support::{Random, Scratch};
 use tokio::runtime::{Builder, Runtime};
@@ -70,8 +71,8 @@ impl Bucket for Counted {
         self.call("head", |_| None).await
     }
 
-    async fn put(&self, name: &str, content: &Content) -> Result<()> {
-        let Content::Bytes(bytes) = content.clone() else {
+    async fn put(&self, name: &str, content: &UploadContent) -> Result<()> {
+        let UploadContent::Bytes(bytes) = content.clone() else {
             panic!("files are not used here");
         };
         let name = name.to_owned();
@@ -79,18 +80,18 @@ impl Bucket for Counted {
         self.call("put", put).await
     }
 
-    async fn create(&self, name: &str, bytes: Bytes) -> Result<Creation> {
+    async fn create(&self, name: &str, bytes: Bytes) -> Result<CreationResult> {
         let create = |world: &mut World| {
             if world.objects.contains_key(name) {
-                return Creation::Exists;
+                return CreationResult::Exists;
             }
             world.objects.insert(name.to_owned(), bytes);
-            Creation::Created
+            CreationResult::Created
         };
         self.call("create", create).await
     }
 
-    async fn list(&self, prefix: &str, limit: usize, _: Option<&str>) -> Result<Page> {
+    async fn list(&self, prefix: &str, limit: usize, _: Option<&str>) -> Result<ListingPage> {
         let list = |world: &mut World| {
             let found = world
                 .objects
@@ -101,7 +102,7 @@ impl Bucket for Counted {
                 size_bytes: bytes.len() as u64,
                 modified: Duration::ZERO,
             });
-            Page {
+            ListingPage {
                 entries: entries.collect(),
                 next: None,
             }
@@ -118,11 +119,11 @@ impl Bucket for Counted {
     }
 }
 
-type Counting = Repository<Plain<Counted>>;
+type Counting = StoreRepository<SystemBackend<Counted>>;
 
 fn open(bucket: &Counted) -> Arc<Counting> {
-    let backend = Arc::new(Plain::new(bucket.clone()));
-    Arc::new(Repository::new(backend, "r", Options::default()))
+    let backend = Arc::new(SystemBackend::new(bucket.clone()));
+    Arc::new(StoreRepository::new(backend, "r", Options::default()))
 }
 
 fn runtime() -> Runtime {
@@ -139,17 +140,17 @@ fn make(bucket: &Counted, blocks: &[usize]) -> Vec<Vec<u8>> {
     let mut contents = Vec::new();
     runtime().block_on(async {
         let repository = open(bucket);
-        let mut push = Push::default();
+        let mut push = PackPush::default();
         for (number, blocks) in blocks.iter().enumerate() {
             let bytes = Random::new(number as u64).bytes((blocks << 20) - 7);
             contents.push(bytes.clone());
-            let file = |kind| NewFile::from_bytes(kind, Bytes::from(vec![number as u8; 3000]));
+            let file = |kind| UploadFile::from_bytes(kind, Bytes::from(vec![number as u8; 3000]));
             let pack = NewPack {
                 id: id(&number.to_string()),
                 objects: 1,
                 is_promisor: false,
                 files: vec![
-                    NewFile::from_bytes(FileKind::Pack, bytes.into()),
+                    UploadFile::from_bytes(FileKind::Pack, bytes.into()),
                     file(FileKind::Index),
                     file(FileKind::Reverse),
                     file(FileKind::Bitmap),
@@ -160,8 +161,8 @@ fn make(bucket: &Counted, blocks: &[usize]) -> Vec<Vec<u8>> {
         }
         push.updates.push(RefUpdate {
             name: "HEAD".into(),
-            old: Expected::Missing,
-            new: Some(Value::Symbolic("refs/heads/main".into())),
+            old: ExpectedRefValue::Missing,
+            new: Some(StoredRefValue::Symbolic("refs/heads/main".into())),
         });
         let created = repository.create(&Creating::default(), push).await;
         created.expect("a new repository");
@@ -217,7 +218,7 @@ fn a_cold_clone_starts_after_four_round_trips() {
         assert_eq!(counts, wanted);
 
         let path = directory.join(format!("objects/pack/pack-{}.pack", id("0")));
-        let pack = Arc::new(View::open(&path, Access::Auto).expect("a view"));
+        let pack = Arc::new(FileView::open(&path, ViewAccess::Auto).expect("a view"));
         let content = Arc::new(contents.into_iter().next().expect("a pack"));
         let compare = |offset: usize, len: usize| {
             let (pack, content) = (Arc::clone(&pack), Arc::clone(&content));
@@ -257,7 +258,7 @@ fn a_whole_pack_streams_in_few_requests_at_once() {
         bucket.calls();
         bucket.0.lock().expect("no panic").most_running = 0;
         let path = directory.join(format!("objects/pack/pack-{}.pack", id("0")));
-        let pack = View::open(&path, Access::Auto).expect("a view");
+        let pack = FileView::open(&path, ViewAccess::Auto).expect("a view");
         let content = contents.into_iter().next().expect("a pack");
         let stream = move || {
             let mut buffer = Vec::new();
@@ -295,22 +296,22 @@ fn a_push_elsewhere_costs_the_files_of_its_pack() {
         let _first = first.await.expect("written");
         // A pack with one block is fetched whole, together with its index.
         let other = open(&bucket);
-        let file = |kind| NewFile::from_bytes(kind, Bytes::from(vec![3; 5000]));
+        let file = |kind| UploadFile::from_bytes(kind, Bytes::from(vec![3; 5000]));
         let pack = NewPack {
             id: id("new"),
             objects: 1,
             is_promisor: false,
             files: vec![file(FileKind::Pack), file(FileKind::Index)],
         };
-        let mut push = Push::default();
+        let mut push = PackPush::default();
         push.packs
             .push(other.upload(&pack).await.expect("uploaded"));
         push.updates.push(RefUpdate {
             name: "refs/heads/main".into(),
-            old: Expected::Missing,
-            new: Some(Value::direct(id("new"))),
+            old: ExpectedRefValue::Missing,
+            new: Some(StoredRefValue::direct(id("new"))),
         });
-        let committed = other.commit(pronto_store::Change::Push(push)).await;
+        let committed = other.commit(pronto_store::StoreChange::Push(push)).await;
         committed.expect("committed");
         bucket.calls();
         let begun = Instant::now();

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-use pronto::upload_pack::Ended;
+use pronto::upload_pack::ConversationEnd;
 use pronto_store::ErrorKind;
 
 use super::blocks::{BLOCK, Node, World};
@@ -28,7 +28,7 @@ fn fail(world: &World, node: &Node, name: &str) -> String {
     assert!(!output.status.success(), "{output:?}");
     assert!(!world.scratch.join(&target).exists());
     let ended = served.ended();
-    assert!(!matches!(ended, Ok(Ended::Served)), "{ended:?}");
+    assert!(!matches!(ended, Ok(ConversationEnd::Served)), "{ended:?}");
     assert!(node.cache.counts().failed > 0);
     node.reports().join("\n")
 }

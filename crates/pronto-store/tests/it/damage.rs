@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use pronto::Watch;
-use pronto_store::{ErrorKind, Problem};
+use pronto_store::{ErrorKind, StoreProblem};
 
 use super::support::{Server, id};
 
@@ -20,7 +20,7 @@ fn files(folder: &Path, directory: &str, ending: &str) -> Vec<PathBuf> {
     found
 }
 
-fn problems(server: &Server, digests: bool) -> Vec<Problem> {
+fn problems(server: &Server, digests: bool) -> Vec<StoreProblem> {
     let watch = Watch::none();
     let verified = server.store.wait(server.repository.verify(digests, &watch));
     verified.expect("readable").problems
@@ -60,7 +60,7 @@ fn a_flipped_bit_is_found_and_never_served() {
         .to_string_lossy()
         .into_owned();
     assert!(
-        matches!(&found[..], [Problem::Changed { name: changed, .. }] if changed.ends_with(&name)),
+        matches!(&found[..], [StoreProblem::Changed { name: changed, .. }] if changed.ends_with(&name)),
         "{found:?}"
     );
     let newest = server
@@ -120,7 +120,7 @@ fn a_changed_manifest_is_found() {
     assert!(error.to_string().contains("generation/"), "{error}");
     let found = problems(&server, false);
     assert!(
-        matches!(found[..], [Problem::Manifest { number: 3, .. }]),
+        matches!(found[..], [StoreProblem::Manifest { number: 3, .. }]),
         "{found:?}"
     );
 }
@@ -157,6 +157,6 @@ fn a_gap_in_the_generations_is_found() {
     fs::remove_file(&generations[1]).expect("a file");
     assert_eq!(
         problems(&server, false),
-        [Problem::NoGenerations { first: 2, last: 2 }]
+        [StoreProblem::NoGenerations { first: 2, last: 2 }]
     );
 }

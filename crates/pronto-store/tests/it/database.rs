@@ -7,8 +7,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use pronto::{Environment, Watch};
 use pronto_store::{
-    Bucket as _, Cloud, Creating, Creation, Database, DatabaseAddress, ErrorKind, Generations,
-    Location, Push, Source, Store, Verdict,
+    BlockingStore, Bucket as _, Cloud, CopySource, Creating, CreationResult, Database,
+    DatabaseAddress, ErrorKind, GenerationStore, PackPush, RefDecision, StoreLocation,
 };
 use test_support::authority::Authority;
 use test_support::cut_proxy::CutProxy;
@@ -43,7 +43,7 @@ pub(crate) fn open(directory: &Path, database: &str) -> Server {
 
 fn database(directory: &Path, address: &str) -> Database<Cloud> {
     let url = url(directory);
-    let location = Location::parse(&url, &environment()).expect("an address");
+    let location = StoreLocation::parse(&url, &environment()).expect("an address");
     let cloud = Arc::new(Cloud::open(&location).expect("a directory"));
     let address = DatabaseAddress::parse(address, &environment()).expect("an address");
     Database::new(cloud, address, &url).expect("no certificates")
@@ -75,7 +75,7 @@ fn one_of_many_creators_wins() {
             });
             let mut winners = Vec::new();
             for (creator, task) in creators.collect::<Vec<_>>().into_iter().enumerate() {
-                if task.await.expect("no panic") == Creation::Created {
+                if task.await.expect("no panic") == CreationResult::Created {
                     winners.push(creator);
                 }
             }
@@ -99,10 +99,10 @@ fn the_calls_of_a_database_do_what_they_say() {
         let begun = one.time("a.git/").await.expect("readable");
         for (number, repository) in [(1, "a.git/"), (2, "a.git/"), (1, "b/c.git/")] {
             let created = one.create(repository, number, Bytes::from_static(b"x"));
-            assert_eq!(created.await.expect("answered"), Creation::Created);
+            assert_eq!(created.await.expect("answered"), CreationResult::Created);
         }
         let again = one.create("a.git/", 2, Bytes::from_static(b"y")).await;
-        assert_eq!(again.expect("answered"), Creation::Exists);
+        assert_eq!(again.expect("answered"), CreationResult::Exists);
         let newest = one
             .newest("a.git/")
             .await
@@ -139,7 +139,7 @@ fn the_calls_of_a_database_do_what_they_say() {
         assert_eq!(*error.kind(), ErrorKind::Restored);
         let large = vec![7; 8 << 20];
         let created = one.create("a.git/", 3, Bytes::from(large.clone())).await;
-        assert_eq!(created.expect("answered"), Creation::Created);
+        assert_eq!(created.expect("answered"), CreationResult::Created);
         let found = one.read("a.git/", 3).await.expect("readable");
         assert!(found.is_some_and(|found| found == large));
     });
@@ -196,7 +196,7 @@ fn an_answer_that_is_lost_is_settled_by_the_nonce() {
         let name = format!("refs/heads/{number}");
         proxy.lose_next_answer("INSERT INTO pronto_generations");
         let outcome = node.push(&name, None, &name).expect("committed");
-        assert_eq!(outcome.verdicts, [Verdict::Applied]);
+        assert_eq!(outcome.verdicts, [RefDecision::Applied]);
         assert_eq!(outcome.generation, 2 + number, "committed once");
         assert_eq!(proxy.cuts(), 1 + number);
     }
@@ -227,7 +227,7 @@ fn generations_have_one_place() {
     let (server, folder) = (start!(), tempfile::tempdir().expect("a directory"));
     let creating = Creating::default();
     let create = |node: &Server| {
-        let created = node.repository.create(&creating, Push::default());
+        let created = node.repository.create(&creating, PackPush::default());
         node.store.wait(created)
     };
     let own = folder.path().join("own");
@@ -292,7 +292,7 @@ fn repositories_are_copied_between_places() {
     imported.expect("imported");
     for (from, to) in [(&plain, &database), (&database, &back)] {
         let newest = from.store.wait(from.repository.latest()).expect("readable");
-        let source = Source {
+        let source = CopySource {
             store: &from.store,
             repository: &from.repository,
         };
@@ -439,7 +439,7 @@ fn a_store_without_conditional_creation_is_found_out() {
         environment.set(name, value);
     }
     let url = format!("s3://{BUCKET}/prefix");
-    let open = |environment: &Environment| Store::open(&url, environment).expect("a store");
+    let open = |environment: &Environment| BlockingStore::open(&url, environment).expect("a store");
     open(&environment).check_creation().expect("it has one");
     let ignoring = test_support::store_proxy::StoreProxy::start(server.address(), 1);
     ignoring.hide_header("if-none-match");
@@ -454,7 +454,7 @@ fn a_store_without_conditional_creation_is_found_out() {
             .hint()
             .is_some_and(|hint| hint.contains("--generations postgres://"))
     );
-    let location = Location::parse(&url, &environment).expect("an address");
+    let location = StoreLocation::parse(&url, &environment).expect("an address");
     let left = Cloud::open(&location).expect("variables");
     let left = Runtime::new()
         .expect("a runtime")

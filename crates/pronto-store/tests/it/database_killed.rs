@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use pronto_store::Verdict;
+use pronto_store::RefDecision;
 use test_support::cut_proxy::CutProxy;
 use test_support::postgres::PostgresServer;
 use test_support::{Random, Seed, skip};
@@ -35,7 +35,7 @@ fn a_pusher() {
         println!("trying {name}");
         match server.push(&name, None, &name) {
             Ok(outcome) => {
-                assert_eq!(outcome.verdicts, [Verdict::Applied], "{name}");
+                assert_eq!(outcome.verdicts, [RefDecision::Applied], "{name}");
                 println!("done {name}");
             }
             Err(error) => {

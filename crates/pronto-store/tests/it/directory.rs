@@ -2,7 +2,9 @@
 
 use std::sync::Barrier;
 
-use pronto_store::{BlockOptions, Cache, Creating, ErrorKind, Push, Value, Verdict};
+use pronto_store::{
+    BlockOptions, Creating, ErrorKind, PackPush, RefDecision, StoredRefValue, ViewCache,
+};
 
 use super::support::{Server, id};
 
@@ -16,7 +18,7 @@ pub(crate) fn what_one_server_commits_the_others_see_over(open: &dyn Fn() -> Ser
     let (one, other) = (open(), open());
     one.create();
     let creating = Creating::default();
-    let again = other.repository.create(&creating, Push::default());
+    let again = other.repository.create(&creating, PackPush::default());
     let error = other.store.wait(again).expect_err("it exists");
     assert_eq!(*error.kind(), ErrorKind::Exists);
     assert_eq!(other.store.repositories().expect("readable"), ["team/r"]);
@@ -24,7 +26,7 @@ pub(crate) fn what_one_server_commits_the_others_see_over(open: &dyn Fn() -> Ser
     let outcome = one.push("refs/heads/main", None, "a").expect("committed");
     assert_eq!(
         (outcome.generation, outcome.verdicts),
-        (2, vec![Verdict::Applied])
+        (2, vec![RefDecision::Applied])
     );
     let seen = other
         .store
@@ -43,7 +45,7 @@ pub(crate) fn what_one_server_commits_the_others_see_over(open: &dyn Fn() -> Ser
         .expect("answered");
     assert_eq!(
         outcome.verdicts,
-        [Verdict::Stale(Some(Value::direct(id("b"))))]
+        [RefDecision::Stale(Some(StoredRefValue::direct(id("b"))))]
     );
     assert_eq!(outcome.generation, 3);
 
@@ -78,7 +80,7 @@ pub(crate) fn pushes_of_many_threads_and_servers_are_all_there_over(open: &dyn F
                     let name = format!("refs/heads/{thread}/{push}");
                     let server = &servers[thread % servers.len()];
                     let outcome = server.push(&name, None, &name).expect("committed");
-                    assert_eq!(outcome.verdicts, [Verdict::Applied]);
+                    assert_eq!(outcome.verdicts, [RefDecision::Applied]);
                 }
             });
         }
@@ -198,12 +200,12 @@ fn a_cache_belongs_to_one_process_and_is_cleaned() {
     let watch = pronto::Watch::none();
     let open = || {
         let blocks = server.store.block_cache(BlockOptions::default(), |_| ());
-        Cache::open(&place, 1 << 20, blocks)
+        ViewCache::open(&place, 1 << 20, blocks)
     };
     let cache = open().expect("a new directory");
     let error = open().expect_err("it is used");
     assert!(error.to_string().contains("another process"), "{error}");
-    let view = |cache: &Cache| cache.view(&server.store, &server.repository, &latest(), &watch);
+    let view = |cache: &ViewCache| cache.view(&server.store, &server.repository, &latest(), &watch);
     let old = view(&cache).expect("a view");
     assert_eq!(view(&cache).expect("the same").directory(), old.directory());
     server

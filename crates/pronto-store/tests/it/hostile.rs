@@ -17,8 +17,8 @@ use pronto::config::canonical;
 use pronto::config::edit::Document;
 use pronto::{Environment, ObjectId, Repository, Watch};
 use pronto_store::{
-    BlockOptions, Cache, Change, ErrorKind, Expected, Generation, Manifest, Problem, Push,
-    RefUpdate, Store, Stored, check_key,
+    BlockOptions, BlockingStore, ErrorKind, ExpectedRefValue, Generation, Manifest, PackPush,
+    RefUpdate, StoreChange, StoreProblem, StoredRepository, ViewCache, check_key,
 };
 
 use super::support::Server;
@@ -45,7 +45,7 @@ struct Bucket {
     other: Form,
     secrets: Vec<ObjectId>,
     others: BTreeSet<(PathBuf, Vec<u8>)>,
-    cache: Cache,
+    cache: ViewCache,
     /// A number for each view that is exported.
     exports: u64,
 }
@@ -71,7 +71,7 @@ impl Bucket {
         let file = newest(OWN);
         let other = Form::parse(&fs::read(newest(PRIVATE)).expect("a manifest"));
         let blocks = (world.server.store).block_cache(BlockOptions::default(), |_| ());
-        let cache = Cache::open(&world.path("cache"), u64::MAX, blocks).expect("a directory");
+        let cache = ViewCache::open(&world.path("cache"), u64::MAX, blocks).expect("a directory");
         Bucket {
             bytes: fs::read(&file).expect("a manifest"),
             others: files(&store.join("vault")),
@@ -85,12 +85,12 @@ impl Bucket {
         }
     }
 
-    fn store(&self) -> &Store {
+    fn store(&self) -> &BlockingStore {
         &self.world.server.store
     }
 
     /// Returns the repository as seen by a server that has just started.
-    fn fresh(&self) -> Arc<Stored> {
+    fn fresh(&self) -> Arc<StoredRepository> {
         Arc::new(self.store().repository(OWN).expect("a name"))
     }
 
@@ -125,7 +125,7 @@ impl Bucket {
         for reference in opened.refs().all("refs/").map_err(failed)? {
             let name = reference.name.to_string();
             assert!(!name.contains("secret"), "{name} is in the view");
-            if let pronto::refs::Target::Object(id) = reference.target {
+            if let pronto::refs::RefTarget::Object(id) = reference.target {
                 let mut content = Vec::new();
                 let found = objects.find(&id, &mut content);
                 let found = found.map_err(|error| error.to_string());
@@ -150,7 +150,7 @@ impl Bucket {
     }
 
     /// Verifies, as `pronto store verify` does.
-    fn verify(&self, digests: bool) -> Result<Vec<Problem>, String> {
+    fn verify(&self, digests: bool) -> Result<Vec<StoreProblem>, String> {
         let (repository, watch) = (self.fresh(), Watch::none());
         let verified = self.store().wait(repository.verify(digests, &watch));
         Ok(verified.map_err(|error| named(&error))?.problems)
@@ -333,13 +333,13 @@ fn the_greatest_numbers() {
                 Err(error) => _ = named(&error),
             }
         }
-        let mut push = Push::default();
+        let mut push = PackPush::default();
         push.updates.push(RefUpdate {
             name: "refs/heads/after".into(),
-            old: Expected::Any,
+            old: ExpectedRefValue::Any,
             new: None,
         });
-        let change = Change::Push(push);
+        let change = StoreChange::Push(push);
         if let Err(error) = bucket.store().wait(repository.commit(change)) {
             assert_ne!(*error.kind(), ErrorKind::Unknown, "{error}");
         }

@@ -10,9 +10,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use pronto::{Environment, Watch};
-use pronto_store::{Bucket as _, Cloud, Content, Creation, ErrorKind, Location, Source, Verdict};
+use pronto_store::{
+    Bucket as _, Cloud, CopySource, CreationResult, ErrorKind, RefDecision, StoreLocation,
+    UploadContent,
+};
 use test_support::s3::{BUCKET, S3Server, variables};
-use test_support::store_proxy::{Faults, StoreProxy};
+use test_support::store_proxy::{ProxyFaults, StoreProxy};
 use test_support::{Random, Scratch, skip};
 use tokio::runtime::Runtime;
 
@@ -42,7 +45,7 @@ fn open(address: SocketAddr) -> Server {
 
 fn cloud(address: SocketAddr) -> Cloud {
     let url = format!("s3://{BUCKET}/cloud");
-    let location = Location::parse(&url, &environment(address)).expect("an address");
+    let location = StoreLocation::parse(&url, &environment(address)).expect("an address");
     Cloud::open(&location).expect("plain variables")
 }
 
@@ -68,7 +71,7 @@ fn one_of_many_creators_wins() {
             });
             let mut winners = Vec::new();
             for (creator, task) in creators.collect::<Vec<_>>().into_iter().enumerate() {
-                if task.await.expect("no panic") == Creation::Created {
+                if task.await.expect("no panic") == CreationResult::Created {
                     winners.push(creator);
                 }
             }
@@ -94,7 +97,7 @@ fn the_calls_of_a_bucket_do_what_they_say() {
     runtime().block_on(async {
         // The object is uploaded in parts.
         cloud
-            .put("a/large", &Content::File(path))
+            .put("a/large", &UploadContent::File(path))
             .await
             .expect("written");
         let part = cloud
@@ -128,11 +131,11 @@ fn the_calls_of_a_bucket_do_what_they_say() {
         let error = cloud.get("a/large", 1000).await.expect_err("too large");
         assert_eq!(*error.kind(), ErrorKind::Corrupt);
         for name in ["b/3", "b/1", "b/2", "b/sub/x"] {
-            let content = Content::Bytes(Bytes::from_static(b"x"));
+            let content = UploadContent::Bytes(Bytes::from_static(b"x"));
             cloud.put(name, &content).await.expect("written");
         }
         let first = cloud.list("b/", 2, None).await.expect("readable");
-        let names = |page: &pronto_store::Page| {
+        let names = |page: &pronto_store::ListingPage| {
             page.entries
                 .iter()
                 .map(|entry| entry.name.clone())
@@ -166,7 +169,7 @@ fn repositories_are_imported_pushed_to_exported_and_copied() {
     for number in 0..5 {
         let name = format!("refs/heads/{number}");
         let outcome = node.push(&name, None, &name).expect("committed");
-        assert_eq!(outcome.verdicts, [Verdict::Applied]);
+        assert_eq!(outcome.verdicts, [RefDecision::Applied]);
     }
     assert_eq!(node.store.repositories().expect("readable"), ["team/r"]);
     let generations = node.store.generations(&node.repository).expect("readable");
@@ -204,7 +207,7 @@ fn repositories_are_imported_pushed_to_exported_and_copied() {
 
     let copy = node.store.repository("copies/one").expect("a name");
     let newest = node.store.wait(node.repository.latest()).expect("readable");
-    let from = Source {
+    let from = CopySource {
         store: &node.store,
         repository: &node.repository,
     };
@@ -238,7 +241,7 @@ fn a_pusher() {
         println!("trying {name}");
         match server.push(&name, None, &name) {
             Ok(outcome) => {
-                assert_eq!(outcome.verdicts, [Verdict::Applied], "{name}");
+                assert_eq!(outcome.verdicts, [RefDecision::Applied], "{name}");
                 println!("done {name}");
             }
             Err(error) => {
@@ -303,7 +306,7 @@ fn pushes_survive_faults_and_kills() {
     direct.create();
     let seed = u64::from(std::process::id());
     let proxy = StoreProxy::start(server.address(), seed);
-    proxy.set(Faults::some());
+    proxy.set(ProxyFaults::some());
     let (sender, lines) = channel();
     let start = |number: usize| {
         let prefix = format!("{}-{number}", number % PUSHERS);
@@ -329,7 +332,7 @@ fn pushes_survive_faults_and_kills() {
     drop(sender);
     log.extend(lines);
     // Requests that were in flight may still be received.
-    proxy.set(Faults::default());
+    proxy.set(ProxyFaults::default());
     assert!(proxy.failed() > 20, "{}", proxy.failed());
     let newest = direct
         .store

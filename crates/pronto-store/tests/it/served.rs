@@ -6,14 +6,14 @@ use std::path::Path;
 use std::process::Output;
 use std::sync::mpsc::{Receiver, channel};
 
-use pronto::upload_pack::{self, Ended, Streams};
+use pronto::upload_pack::{self, ConversationEnd, UploadStreams};
 use pronto::{Environment, Watch, receive_pack};
 use test_support::git;
 
 /// A server of one repository, with a thread for each connection.
 pub(crate) struct Served {
     address: SocketAddr,
-    ended: Receiver<Result<Ended, String>>,
+    ended: Receiver<Result<ConversationEnd, String>>,
 }
 
 impl Served {
@@ -47,12 +47,12 @@ impl Served {
     }
 
     /// Returns the end of the next connection.
-    pub(crate) fn ended(&self) -> Result<Ended, String> {
+    pub(crate) fn ended(&self) -> Result<ConversationEnd, String> {
         self.ended.recv().expect("the thread sends it")
     }
 }
 
-fn answer(mut connection: TcpStream, directory: &Path) -> Result<Ended, String> {
+fn answer(mut connection: TcpStream, directory: &Path) -> Result<ConversationEnd, String> {
     // The first packet names the repository.
     let mut len = [0; 4];
     connection.read_exact(&mut len).expect("a request");
@@ -64,17 +64,17 @@ fn answer(mut connection: TcpStream, directory: &Path) -> Result<Ended, String> 
     let repository = repository.map_err(|error| error.to_string())?;
     let mut output = connection.try_clone().expect("a descriptor");
     if request.starts_with(b"git-receive-pack") {
-        let streams = receive_pack::Streams {
+        let streams = receive_pack::ReceiveStreams {
             input: &mut connection,
             output: &mut output,
         };
         let options = receive_pack::Options::new("git");
         let served = receive_pack::serve(&repository, &options, streams, &Watch::none());
         return served
-            .map(|_| Ended::Served)
+            .map(|_| ConversationEnd::Served)
             .map_err(|error| error.to_string());
     }
-    let streams = Streams {
+    let streams = UploadStreams {
         input: &mut connection,
         output: &mut output,
     };

@@ -7,14 +7,14 @@ use bytes::Bytes;
 use pronto::Environment;
 use pronto_hash::ObjectId;
 use pronto_store::{
-    Change, Creating, DatabaseAddress, Error, Expected, FileKind, NewFile, NewPack, Outcome, Push,
-    RefUpdate, Store, Stored, Value,
+    BlockingStore, Creating, DatabaseAddress, Error, ExpectedRefValue, FileKind, NewPack, Outcome,
+    PackPush, RefUpdate, StoreChange, StoredRefValue, StoredRepository, UploadFile,
 };
 
 /// A server: a store, and its view of the repository `r`.
 pub(crate) struct Server {
-    pub(crate) store: Store,
-    pub(crate) repository: Arc<Stored>,
+    pub(crate) store: BlockingStore,
+    pub(crate) repository: Arc<StoredRepository>,
 }
 
 impl Server {
@@ -26,17 +26,17 @@ impl Server {
 
     /// Opens the store at `url`.
     pub(crate) fn open(url: &str, environment: &Environment) -> Self {
-        Server::of(Store::open(url, environment).expect("a store"))
+        Server::of(BlockingStore::open(url, environment).expect("a store"))
     }
 
     /// Opens the store at `url`, with generations in the database at `database`.
     pub(crate) fn with_database(url: &str, database: &str, environment: &Environment) -> Self {
         let database = DatabaseAddress::parse(database, environment).expect("an address");
-        let store = Store::open(url, environment).expect("a store");
+        let store = BlockingStore::open(url, environment).expect("a store");
         Server::of(store.with_generations(database).expect("no certificates"))
     }
 
-    fn of(store: Store) -> Self {
+    fn of(store: BlockingStore) -> Self {
         let repository = store.repository("team/r").expect("a valid name");
         let repository = Arc::new(repository);
         Server { store, repository }
@@ -45,7 +45,7 @@ impl Server {
     /// Makes the repository.
     pub(crate) fn create(&self) {
         let creating = Creating::default();
-        let created = self.repository.create(&creating, Push::default());
+        let created = self.repository.create(&creating, PackPush::default());
         self.store.wait(created).expect("a new repository");
     }
 
@@ -58,14 +58,15 @@ impl Server {
     ) -> Result<Outcome, Error> {
         let pack = pack(content);
         let uploaded = self.store.wait(self.repository.upload(&pack))?;
-        let mut push = Push::default();
+        let mut push = PackPush::default();
         push.packs.push(uploaded);
         push.updates.push(RefUpdate {
             name: name.into(),
-            old: old.map_or(Expected::Missing, Expected::Id),
-            new: Some(Value::direct(id(content))),
+            old: old.map_or(ExpectedRefValue::Missing, ExpectedRefValue::Id),
+            new: Some(StoredRefValue::direct(id(content))),
         });
-        self.store.wait(self.repository.commit(Change::Push(push)))
+        self.store
+            .wait(self.repository.commit(StoreChange::Push(push)))
     }
 }
 
@@ -76,7 +77,7 @@ pub(crate) fn id(content: &str) -> ObjectId {
 }
 
 fn pack(content: &str) -> NewPack {
-    let file = |kind| NewFile::from_bytes(kind, Bytes::from(content.to_owned()));
+    let file = |kind| UploadFile::from_bytes(kind, Bytes::from(content.to_owned()));
     NewPack {
         id: id(content),
         objects: 1,

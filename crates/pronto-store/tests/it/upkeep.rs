@@ -8,8 +8,9 @@ use std::time::Duration;
 use pronto::{Interrupt, Watch, pack_objects};
 use pronto_hash::ObjectId;
 use pronto_store::{
-    Call, CallKind, Change, Creating, ErrorKind, Expected, FileKind, LayerKind, Manifest, NewFile,
-    NewPack, Observer, Outcome, Push, RefUpdate, UpkeepOptions, UpkeepRole, Value, Verdict,
+    CallKind, CallObserver, Creating, ErrorKind, ExpectedRefValue, FileKind, LayerKind, Manifest,
+    MeteredCall, NewPack, Outcome, PackPush, RefDecision, RefUpdate, StoreChange, StoredRefValue,
+    UpkeepOptions, UpkeepRole, UploadFile,
 };
 use test_support::Random;
 use test_support::git::isolated;
@@ -43,11 +44,11 @@ impl World {
             server,
             source,
         };
-        let mut head = Push::default();
+        let mut head = PackPush::default();
         head.updates.push(RefUpdate {
             name: "HEAD".into(),
-            old: Expected::Missing,
-            new: Some(Value::Symbolic("refs/heads/main".into())),
+            old: ExpectedRefValue::Missing,
+            new: Some(StoredRefValue::Symbolic("refs/heads/main".into())),
         });
         world.commit(head).expect("committed");
         world
@@ -57,8 +58,8 @@ impl World {
         self.folder.path().join(name)
     }
 
-    fn commit(&self, push: Push) -> Result<Outcome, pronto_store::Error> {
-        let commit = self.server.repository.commit(Change::Push(push));
+    fn commit(&self, push: PackPush) -> Result<Outcome, pronto_store::Error> {
+        let commit = self.server.repository.commit(StoreChange::Push(push));
         self.server.store.wait(commit)
     }
 
@@ -97,7 +98,7 @@ impl World {
         let id = id.trim();
         let file = |kind: FileKind| {
             let path = format!("{stem}-{id}.{}", kind.extension());
-            NewFile::from_path(kind, Path::new(&path)).expect("readable")
+            UploadFile::from_path(kind, Path::new(&path)).expect("readable")
         };
         let pack = NewPack {
             id: ObjectId::from_hex(id.as_bytes()).expect("an id"),
@@ -110,15 +111,15 @@ impl World {
             .store
             .wait(self.server.repository.upload(&pack))
             .expect("uploaded");
-        let mut push = Push::default();
+        let mut push = PackPush::default();
         push.packs.push(uploaded);
         push.updates.push(RefUpdate {
             name: name.into(),
-            old: old.map_or(Expected::Missing, Expected::Id),
-            new: Some(Value::direct(new)),
+            old: old.map_or(ExpectedRefValue::Missing, ExpectedRefValue::Id),
+            new: Some(StoredRefValue::direct(new)),
         });
         let outcome = self.commit(push).expect("committed");
-        assert_eq!(outcome.verdicts, [Verdict::Applied]);
+        assert_eq!(outcome.verdicts, [RefDecision::Applied]);
     }
 
     /// Writes a file that does not compress, which the next commit includes.
@@ -129,12 +130,12 @@ impl World {
 
     /// Creates `count` branches that point to `id`.
     pub(crate) fn branches(&self, id: ObjectId, count: usize) {
-        let mut push = Push::default();
+        let mut push = PackPush::default();
         for number in 0..count {
             push.updates.push(RefUpdate {
                 name: format!("refs/heads/branches/with-a-long-name-{number}").into(),
-                old: Expected::Missing,
-                new: Some(Value::direct(id)),
+                old: ExpectedRefValue::Missing,
+                new: Some(StoredRefValue::direct(id)),
             });
         }
         self.commit(push).expect("committed");
@@ -146,14 +147,14 @@ impl World {
     }
 
     fn delete(&self, name: &str, old: ObjectId) {
-        let mut push = Push::default();
+        let mut push = PackPush::default();
         push.updates.push(RefUpdate {
             name: name.into(),
-            old: Expected::Id(old),
+            old: ExpectedRefValue::Id(old),
             new: None,
         });
         let outcome = self.commit(push).expect("committed");
-        assert_eq!(outcome.verdicts, [Verdict::Applied]);
+        assert_eq!(outcome.verdicts, [RefDecision::Applied]);
     }
 
     /// Pushes `count` commits to `main`, each with a separate pack.
@@ -175,7 +176,7 @@ impl World {
         UpkeepOptions::new(self.path("scratch"))
     }
 
-    pub(crate) fn keep_up(&self, options: &UpkeepOptions) -> pronto_store::Upkeep {
+    pub(crate) fn keep_up(&self, options: &UpkeepOptions) -> pronto_store::UpkeepPass {
         let Server { store, repository } = &self.server;
         let done = store.keep_up(repository, options, &Watch::none());
         let left = std::fs::read_dir(self.path("scratch")).expect("it is there");
@@ -250,7 +251,7 @@ pub(crate) fn small_packs_become_few_over(server: impl FnOnce(&Path) -> Server) 
     // No upkeep is pending any more.
     assert_eq!(
         world.keep_up(&world.options()),
-        pronto_store::Upkeep::default()
+        pronto_store::UpkeepPass::default()
     );
 }
 
@@ -309,14 +310,14 @@ fn unreachable_objects_are_kept_for_a_while_and_then_deleted() {
     };
     assert!(store_has("kept"));
     // This push was checked while the object existed.
-    let mut late = Push {
+    let mut late = PackPush {
         base: Some(manifest.number),
-        ..Push::default()
+        ..PackPush::default()
     };
     late.updates.push(RefUpdate {
         name: "refs/heads/late".into(),
-        old: Expected::Missing,
-        new: Some(Value::direct(side)),
+        old: ExpectedRefValue::Missing,
+        new: Some(StoredRefValue::direct(side)),
     });
     let mut options = world.options();
     options.prune_after = Some(Duration::ZERO);
@@ -337,7 +338,7 @@ fn a_removed_repository_needs_no_packing_and_fails_nothing() {
     let Server { store, repository } = &world.server;
     store.wait(repository.remove()).expect("removed");
     let done = world.keep_up(&world.options());
-    assert_eq!(done, pronto_store::Upkeep::default());
+    assert_eq!(done, pronto_store::UpkeepPass::default());
     let shared = Arc::new(Server::new(&world.path("store")).store);
     let (sender, calls) = channel();
     shared.observe(Arc::new(Calls(sender)));
@@ -350,8 +351,8 @@ fn a_removed_repository_needs_no_packing_and_fails_nothing() {
     std::thread::scope(|scope| {
         let (role, interrupt) = (&role, &interrupt);
         scope.spawn(move || {
-            let tell = |pass: &pronto_store::Pass<'_>| panic!("{pass:?}");
-            role.run(interrupt, &tell);
+            let on_pass = |pass: &pronto_store::Pass<'_>| panic!("{pass:?}");
+            role.run(interrupt, &on_pass);
         });
         // A check reads the newest generation, and a listing of repositories reads nothing.
         while looks < 3
@@ -367,8 +368,8 @@ fn a_removed_repository_needs_no_packing_and_fails_nothing() {
 /// Sends the kind of each call of a store.
 struct Calls(Sender<CallKind>);
 
-impl Observer for Calls {
-    fn called(&self, call: &Call) {
+impl CallObserver for Calls {
+    fn called(&self, call: &MeteredCall) {
         let _ = self.0.send(call.kind);
     }
 }
@@ -422,7 +423,10 @@ fn a_role_finds_what_is_due_until_it_is_stopped() {
     // The first export of a separate server proves that the commit of the other server is visible.
     assert_eq!(world.manifest().packs.len(), 1);
     let creating = Creating::default();
-    let again = world.server.repository.create(&creating, Push::default());
+    let again = world
+        .server
+        .repository
+        .create(&creating, PackPush::default());
     assert!(world.server.store.wait(again).is_err());
 }
 

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use pronto::refs::{Head, Target};
+use pronto::refs::{HeadValue, RefTarget};
 use pronto::{Environment, ObjectId, Repository};
-use pronto_store::{Generation, Value};
+use pronto_store::{Generation, StoredRefValue};
 use test_support::git::isolated;
 
 /// Returns the names of the bare repositories below `root`.
@@ -54,8 +54,8 @@ pub(super) fn convert(
     for reference in repository.refs().all("refs/").expect("refs") {
         let name = reference.name.to_string();
         match reference.target {
-            Target::Object(id) => packed.push_str(&format!("{id} {name}\n")),
-            Target::Symbolic(to) => {
+            RefTarget::Object(id) => packed.push_str(&format!("{id} {name}\n")),
+            RefTarget::Symbolic(to) => {
                 let file = target.join(&name);
                 fs::create_dir_all(file.parent().expect("a parent")).expect("a directory");
                 fs::write(file, format!("ref: {to}\n")).expect("a file");
@@ -64,8 +64,8 @@ pub(super) fn convert(
     }
     fs::write(target.join("packed-refs"), packed).expect("a file");
     let head = match repository.head().expect("it has a HEAD") {
-        Head::Branch { name, .. } | Head::Unborn { name } => format!("ref: {name}\n"),
-        Head::Detached { id } => format!("{id}\n"),
+        HeadValue::Branch { name, .. } | HeadValue::Unborn { name } => format!("ref: {name}\n"),
+        HeadValue::Detached { id } => format!("{id}\n"),
     };
     fs::write(target.join("HEAD"), head).expect("a file");
     let config = target.join("config");
@@ -88,24 +88,26 @@ pub(super) fn git(directory: &Path, arguments: &[&str]) {
 }
 
 /// Returns the refs of a repository, including `HEAD`.
-pub(super) fn values_of(repository: &Repository) -> BTreeMap<String, Value> {
+pub(super) fn values_of(repository: &Repository) -> BTreeMap<String, StoredRefValue> {
     let mut values = BTreeMap::new();
     let direct = |id: ObjectId| {
         let peeled = repository.peel_tag(id).expect("it can be read");
-        Value::Direct {
+        StoredRefValue::Direct {
             id,
             peeled: peeled.filter(|peeled| *peeled != id),
         }
     };
     let head = match repository.head().expect("it has a HEAD") {
-        Head::Branch { name, .. } | Head::Unborn { name } => Value::Symbolic(name),
-        Head::Detached { id } => direct(id),
+        HeadValue::Branch { name, .. } | HeadValue::Unborn { name } => {
+            StoredRefValue::Symbolic(name)
+        }
+        HeadValue::Detached { id } => direct(id),
     };
     values.insert("HEAD".to_owned(), head);
     for reference in repository.refs().all("refs/").expect("refs") {
         let value = match reference.target {
-            Target::Object(id) => direct(id),
-            Target::Symbolic(to) => Value::Symbolic(to.into_inner()),
+            RefTarget::Object(id) => direct(id),
+            RefTarget::Symbolic(to) => StoredRefValue::Symbolic(to.into_inner()),
         };
         values.insert(reference.name.to_string(), value);
     }

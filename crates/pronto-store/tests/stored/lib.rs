@@ -15,11 +15,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Once};
 
-use pronto::config::Scope;
+use pronto::config::ConfigScope;
 use pronto::{Environment, ObjectId, Repository, Watch};
 use pronto_store::{
-    Change, Configuration, EXPORT_OK, ErrorKind, Expected, FileKind, Generation, NewFile, NewPack,
-    Push, RefUpdate, Settings, Store, Stored, Value, Verdict, check_key,
+    BlockingStore, Configuration, EXPORT_OK, ErrorKind, ExpectedRefValue, FileKind, Generation,
+    NewPack, PackPush, RefDecision, RefUpdate, Settings, StoreChange, StoredRefValue,
+    StoredRepository, UploadFile, check_key,
 };
 use test_support::git::isolated;
 
@@ -81,7 +82,7 @@ pub(crate) struct Behind {
     folder: PathBuf,
     /// The home directory of the server.
     home: PathBuf,
-    store: Store,
+    store: BlockingStore,
     environment: Environment,
     /// Set after the hooks were added to the configuration of the server's user.
     hooks_named: Once,
@@ -94,7 +95,7 @@ impl Behind {
         let environment = Environment::empty(folder);
         let url = url_of(folder);
         Behind {
-            store: Store::open(&url, &environment).expect("a store"),
+            store: BlockingStore::open(&url, &environment).expect("a store"),
             folder: folder.to_owned(),
             home: folder.to_owned(),
             environment,
@@ -142,20 +143,20 @@ impl Behind {
         self.take_hooks(directory);
         let source = Repository::open(directory, &self.environment).expect("a repository");
         let (old, new) = (self.stored_values(name, &newest), values_of(&source));
-        let mut push = Push::default();
+        let mut push = PackPush::default();
         for name in old.keys().chain(new.keys()).collect::<BTreeSet<_>>() {
             if old.get(name) != new.get(name) {
                 push.updates.push(RefUpdate {
                     name: name.as_str().into(),
-                    old: Expected::Any,
+                    old: ExpectedRefValue::Any,
                     new: new.get(name).cloned(),
                 });
             }
         }
-        let ids = |values: &BTreeMap<String, Value>| {
+        let ids = |values: &BTreeMap<String, StoredRefValue>| {
             let ids = values.values().filter_map(|value| match value {
-                Value::Direct { id, .. } => Some(id.to_string()),
-                Value::Symbolic(_) => None,
+                StoredRefValue::Direct { id, .. } => Some(id.to_string()),
+                StoredRefValue::Symbolic(_) => None,
             });
             ids.collect::<BTreeSet<_>>()
         };
@@ -164,9 +165,13 @@ impl Behind {
                 .push(self.store.wait(stored.upload(&pack)).expect("an upload"));
         }
         if !push.updates.is_empty() {
-            let outcome = self.store.wait(stored.commit(Change::Push(push)));
+            let outcome = self.store.wait(stored.commit(StoreChange::Push(push)));
             let verdicts = outcome.expect("a commit").verdicts;
-            assert!(verdicts.iter().all(|verdict| *verdict == Verdict::Applied));
+            assert!(
+                verdicts
+                    .iter()
+                    .all(|verdict| *verdict == RefDecision::Applied)
+            );
         }
         self.configure(directory, &source, &stored);
     }
@@ -179,7 +184,11 @@ impl Behind {
     }
 
     /// Returns the refs of a generation.
-    fn stored_values(&self, name: &str, generation: &Generation) -> BTreeMap<String, Value> {
+    fn stored_values(
+        &self,
+        name: &str,
+        generation: &Generation,
+    ) -> BTreeMap<String, StoredRefValue> {
         let view = self.folder.join(format!("view-{}", test_name(name)));
         let (stored, watch) = (self.repository(name), Watch::none());
         let written = stored.write_view(generation, &view, None, &watch);
@@ -218,7 +227,7 @@ impl Behind {
         let header = fs::read(file("pack")).expect("a pack");
         let objects = u32::from_be_bytes(header[8..12].try_into().expect("four bytes"));
         let files = [(FileKind::Pack, "pack"), (FileKind::Index, "idx")];
-        let files = files.map(|(kind, extension)| NewFile::from_path(kind, &file(extension)));
+        let files = files.map(|(kind, extension)| UploadFile::from_path(kind, &file(extension)));
         (objects > 0).then(|| NewPack {
             id: ObjectId::from_hex(id.trim().as_bytes()).expect("an id"),
             objects,
@@ -227,14 +236,14 @@ impl Behind {
         })
     }
 
-    fn configure(&self, directory: &Path, source: &Repository, stored: &Stored) {
+    fn configure(&self, directory: &Path, source: &Repository, stored: &StoredRepository) {
         let is_marked = directory.join("git-daemon-export-ok").exists();
         let edit = |settings: &mut Settings| {
             for (key, _) in settings.entries() {
                 settings.unset(key.as_ref())?;
             }
             for entry in source.config().iter() {
-                if entry.origin.scope == Scope::Local && check_key(entry.key).is_ok() {
+                if entry.origin.scope == ConfigScope::Local && check_key(entry.key).is_ok() {
                     settings.add(entry.key, entry.value.unwrap_or("true".into()))?;
                 }
             }
@@ -246,7 +255,7 @@ impl Behind {
         self.store.configure(stored, edit).expect("a configuration");
     }
 
-    fn import(&self, directory: &Path, stored: &Stored) {
+    fn import(&self, directory: &Path, stored: &StoredRepository) {
         self.take_hooks(directory);
         let source = Repository::open(directory, &self.environment).expect("a repository");
         let imported = self
@@ -330,7 +339,7 @@ impl Behind {
     /// write access to the bucket can.
     pub(crate) fn force_config(&self, name: &str, text: &str) {
         let newest = self.newest(name).expect("it is in the store");
-        let change = Change::Configure(Configuration {
+        let change = StoreChange::Configure(Configuration {
             old: newest.manifest.config.clone(),
             new: text.as_bytes().to_vec().into(),
         });
@@ -357,22 +366,22 @@ impl Behind {
 
     /// Sets a ref of a repository to an object of the repository.
     pub(crate) fn set_ref(&self, name: &str, reference: &str, id: &str) {
-        let mut push = Push::default();
+        let mut push = PackPush::default();
         push.updates.push(RefUpdate {
             name: reference.into(),
-            old: Expected::Any,
-            new: Some(Value::Direct {
+            old: ExpectedRefValue::Any,
+            new: Some(StoredRefValue::Direct {
                 id: ObjectId::from_hex(id.as_bytes()).expect("an id"),
                 peeled: None,
             }),
         });
         let changed = self
             .store
-            .wait(self.repository(name).commit(Change::Push(push)));
+            .wait(self.repository(name).commit(StoreChange::Push(push)));
         changed.expect("a commit");
     }
 
-    fn repository(&self, name: &str) -> Stored {
+    fn repository(&self, name: &str) -> StoredRepository {
         self.store.repository(name).expect("a name")
     }
 }

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use pronto_trace::{Program, Session, Settings};
+use pronto_trace::{Settings, TraceSession, TracedProgram};
 
 fn region(label: &str, act: impl FnOnce()) {
     match label {
@@ -89,12 +89,12 @@ fn all_formats_tell_the_same_story() {
         _ => None,
     };
     let settings = Settings::from_variables(&get).expect("traces are asked for");
-    let program = Program {
+    let program = TracedProgram {
         version: "1.0".to_owned(),
         arguments: vec!["git".to_owned(), "a b".to_owned()],
         begun: Instant::now(),
     };
-    let (session, warnings) = Session::begin(&settings.with_chrome(path("chrome")), program);
+    let (session, warnings) = TraceSession::begin(&settings.with_chrome(path("chrome")), program);
     assert!(warnings.is_empty(), "{warnings:?}");
     session.command_name("status", &["-s".to_owned()]);
     session.repository("/x y");

@@ -7,25 +7,25 @@ use bstr::{BString, ByteSlice};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{Kind, ObjectId};
 use pronto_io::watch::Watch;
-use pronto_odb::packing::Counts;
+use pronto_odb::packing::PackCounts;
 use pronto_storage::pack_objects::{
-    self, Filter, Missing, Select, Selection, Tips, select_filtered,
+    self, MissingObjects, ObjectFilter, ReceiverTips, Select, SelectedObjects, select_filtered,
 };
 
 use super::limited::{self, Limited, boundary, only_ref};
-use super::{Header, Prerequisite, Reference, Version};
+use super::{BundleHeader, BundleRef, BundleVersion, Prerequisite};
 use crate::revision::{RevisionSet, SetMember};
 use crate::support::{self, Operation};
 use crate::walk::WalkOptions;
 use crate::{Error, ErrorKind, Repository, Result};
-use pronto_repository::Original;
+use pronto_repository::UngraftedRepository;
 
 /// Options of `git bundle create`.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct CreateOptions {
     /// The format version (`--version`). Unset, the lowest possible version is used.
-    pub version: Option<Version>,
+    pub version: Option<BundleVersion>,
     /// The object filter (`--filter`).
     pub filter: Option<BString>,
     /// The revisions to bundle: see
@@ -35,10 +35,10 @@ pub struct CreateOptions {
 }
 
 /// A bundle whose objects are selected, ready to be written.
-pub struct Created<'a> {
-    repository: Original<'a>,
-    header: Header,
-    selection: Selection,
+pub struct PreparedBundle<'a> {
+    repository: UngraftedRepository<'a>,
+    header: BundleHeader,
+    selection: SelectedObjects,
     excluded: Vec<BString>,
 }
 
@@ -51,18 +51,18 @@ pub fn create<'a>(
     repository: &'a Repository,
     options: &CreateOptions,
     watch: &Watch<'_>,
-) -> Result<Created<'a>> {
+) -> Result<PreparedBundle<'a>> {
     support::require(Operation::CreateBundle, repository)?;
     let original = repository.original()?;
     let repository: &Repository = &original;
     let hash = repository.object_hash();
     let filter = options.filter.as_ref();
     let filter = filter
-        .map(|spec| Filter::parse(spec.as_bstr()))
+        .map(|spec| ObjectFilter::parse(spec.as_bstr()))
         .transpose()?;
     let least = match hash == Kind::Sha1 && filter.is_none() {
-        true => Version::V2,
-        false => Version::V3,
+        true => BundleVersion::V2,
+        false => BundleVersion::V3,
     };
     let version = options.version.unwrap_or(least);
     if version < least {
@@ -78,7 +78,7 @@ pub fn create<'a>(
         filter.as_ref(),
         watch,
     )?;
-    let mut header = Header {
+    let mut header = BundleHeader {
         version,
         hash,
         filter: filter.map(|filter| filter.to_spec()),
@@ -105,7 +105,7 @@ pub fn create<'a>(
             })?;
         }
     }
-    Ok(Created {
+    Ok(PreparedBundle {
         repository: original,
         header,
         selection,
@@ -113,7 +113,7 @@ pub fn create<'a>(
     })
 }
 
-impl Created<'_> {
+impl PreparedBundle<'_> {
     /// Returns the named refs that the limits of the commits exclude.
     pub fn excluded(&self) -> &[BString] {
         &self.excluded
@@ -124,7 +124,7 @@ impl Created<'_> {
     /// # Errors
     /// Fails with [`ErrorKind::InvalidInput`] if the bundle would be empty, with [`ErrorKind::Io`]
     /// if writing fails, and with other kinds if an object cannot be read.
-    pub fn write(&self, out: &mut dyn Write, watch: &Watch<'_>) -> Result<Counts> {
+    pub fn write(&self, out: &mut dyn Write, watch: &Watch<'_>) -> Result<PackCounts> {
         if self.header.references.is_empty() {
             let message = "Refusing to create empty bundle.";
             return Err(Error::new(ErrorKind::InvalidInput, message));
@@ -152,9 +152,9 @@ fn select(
     repository: &Repository,
     options: &CreateOptions,
     limited: Option<&Limited>,
-    filter: Option<&Filter>,
+    filter: Option<&ObjectFilter>,
     watch: &Watch<'_>,
-) -> Result<Selection> {
+) -> Result<SelectedObjects> {
     let (wants, haves) = match limited {
         Some(limited) => (limited.wants.clone(), limited.haves(&options.revisions)),
         None => (options.revisions.ids(false), options.revisions.ids(true)),
@@ -162,10 +162,10 @@ fn select(
     let select = Select {
         thin: !haves.is_empty(),
         sparse: repository.config().bool_or("pack.usesparse", true)?,
-        missing: Missing::Fail,
+        missing: MissingObjects::Fail,
         ..Select::default()
     };
-    let tips = Tips {
+    let tips = ReceiverTips {
         wants: &wants,
         haves: &haves,
     };
@@ -176,7 +176,7 @@ fn select(
 }
 
 /// Returns the commits of `selection` in order. They precede the other objects.
-fn commits_of(repository: &Repository, selection: &Selection) -> Result<Vec<ObjectId>> {
+fn commits_of(repository: &Repository, selection: &SelectedObjects) -> Result<Vec<ObjectId>> {
     let mut commits = Vec::new();
     for member in &selection.members {
         match repository.kind_of(member.id)? {
@@ -220,7 +220,7 @@ fn references(
     repository: &Repository,
     members: &[SetMember],
     admits: &mut Admits<'_>,
-) -> Result<Vec<Reference>> {
+) -> Result<Vec<BundleRef>> {
     let mut references = Vec::new();
     let mut seen = HashSet::new();
     let excluded = members.iter().filter(|member| member.is_excluded);
@@ -238,7 +238,7 @@ fn references(
                 true => member.name.clone(),
                 false => found.name,
             };
-            references.push(Reference { id, name });
+            references.push(BundleRef { id, name });
         }
     }
     Ok(references)

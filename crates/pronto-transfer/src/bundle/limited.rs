@@ -7,10 +7,10 @@ use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;
 use pronto_io::watch::Watch;
 
-use crate::refs::{Resolved, name};
+use crate::refs::{ResolvedRef, name};
 use crate::remote::from_store;
 use crate::revision::{RevisionSet, SetMember};
-use crate::walk::{CommitWalk, Start, WalkOptions};
+use crate::walk::{CommitWalk, WalkOptions, WalkStart};
 use crate::{Repository, Result};
 
 /// The commits within the limits.
@@ -42,7 +42,7 @@ pub(super) fn find(
     for member in &revisions.members {
         let id = member.found.id;
         if let Some(commit) = repository.peel_to(id, ObjectKind::Commit)? {
-            starts.push(Start {
+            starts.push(WalkStart {
                 id: commit,
                 is_excluded: member.is_excluded,
                 is_left: member.is_left,
@@ -85,7 +85,7 @@ fn is_limited(walk: &WalkOptions) -> bool {
 
 fn walk_all(
     repository: &Repository,
-    starts: &[Start],
+    starts: &[WalkStart],
     options: WalkOptions,
     watch: &Watch<'_>,
 ) -> Result<Vec<ObjectId>> {
@@ -167,7 +167,7 @@ pub(super) fn boundary(
 }
 
 /// Returns the ref that the name of `member` resolves to, if it is unique.
-pub(super) fn only_ref(repository: &Repository, member: &SetMember) -> Option<Resolved> {
+pub(super) fn only_ref(repository: &Repository, member: &SetMember) -> Option<ResolvedRef> {
     let refs = repository.refs();
     let resolved =
         name::candidates(member.name.as_bstr()).filter_map(|name| refs.resolve(&name).ok()?);

@@ -4,14 +4,14 @@ use std::io::{self, Read};
 
 use bstr::BStr;
 use pronto_io::error::IoContext;
-use pronto_io::untrusted::{self, Links};
-use pronto_pack::bundle::{Header, version_of};
-use pronto_wire::policy::Policy;
+use pronto_io::untrusted::{self, SymlinkPolicy};
+use pronto_pack::bundle::{BundleHeader, version_of};
+use pronto_wire::policy::TransportPolicy;
 use pronto_wire::transport::http;
 use pronto_wire::url::Url;
 
-use super::spool::Section;
-use super::{List, MOST_HEADER_BYTES, Provenance, Taking, Waiting, address};
+use super::spool::SpoolRange;
+use super::{BundleImport, BundleList, MOST_HEADER_BYTES, PendingBundle, Provenance, address};
 use crate::remote::connection;
 use crate::{Error, ErrorKind, Result};
 
@@ -24,13 +24,13 @@ const PIECE_BYTES: usize = 128 << 10;
 /// The number of bytes at the start of a file that show whether it is a bundle.
 const SIGNATURE_BYTES: usize = 16;
 
-impl Taking<'_> {
+impl BundleImport<'_> {
     /// Downloads the file at `uri`. Returns `None` if that fails, after reporting the reason if Git
     /// does so.
     ///
     /// # Errors
     /// Fails with [`ErrorKind::Interrupted`] if the operation is interrupted.
-    pub(super) fn download(&mut self, uri: &BStr, from: &Provenance) -> Result<Option<Section>> {
+    pub(super) fn download(&mut self, uri: &BStr, from: &Provenance) -> Result<Option<SpoolRange>> {
         let mut source = match self.open(uri, from) {
             Ok(source) => source,
             Err(error) if *error.kind() == ErrorKind::Interrupted => return Err(error),
@@ -75,7 +75,7 @@ impl Taking<'_> {
             let message = "copy-fd: read returned: Is a directory";
             return Err(Error::new(ErrorKind::Refused, message));
         }
-        let opened = untrusted::open(&path, Links::Follow);
+        let opened = untrusted::open(&path, SymlinkPolicy::Follow);
         Ok(Box::new(opened.context(
             ErrorKind::InvalidInput,
             "could not open",
@@ -102,7 +102,7 @@ impl Taking<'_> {
     }
 
     /// Returns which protocols are allowed for an address with `protocol` of this provenance.
-    fn policy(&self, protocol: &str, from: &Provenance) -> Result<Policy> {
+    fn policy(&self, protocol: &str, from: &Provenance) -> Result<TransportPolicy> {
         let (config, environment) = (self.repository.config(), self.repository.environment());
         let mut policy = connection::policy(config, environment, protocol)?;
         policy.from_user &= from.is_trusted;
@@ -111,7 +111,7 @@ impl Taking<'_> {
 
     /// Copies `source` into the spool. A file without the signature of a bundle is limited to the
     /// size of a list.
-    fn copy(&mut self, source: &mut dyn Read) -> Result<Section> {
+    fn copy(&mut self, source: &mut dyn Read) -> Result<SpoolRange> {
         let interrupt = self.watch.interrupt();
         let directory = self.spool.directory().to_owned();
         let mut entrance = self.spool.begin().context(
@@ -149,25 +149,29 @@ impl Taking<'_> {
     ///
     /// # Errors
     /// Fails with [`ErrorKind::Refused`] if the total size of bundle headers exceeds the limit.
-    pub(super) fn read_header(&mut self, section: Section, uri: &BStr) -> Result<Option<Waiting>> {
+    pub(super) fn read_header(
+        &mut self,
+        section: SpoolRange,
+        uri: &BStr,
+    ) -> Result<Option<PendingBundle>> {
         let size = section.size_bytes().min(self.header_bytes_left);
-        let start = Section {
+        let start = SpoolRange {
             end: section.start + size,
             ..section
         };
         let Ok(mut source) = self.spool.reader(start) else {
             return Ok(None);
         };
-        let header = Header::read(&mut source);
+        let header = BundleHeader::read(&mut source);
         let used = size - source.get_ref().limit() - source.buffer().len() as u64;
         match header {
             Ok(header) => {
                 self.header_bytes_left -= used;
-                let pack = Section {
+                let pack = SpoolRange {
                     start: section.start + used,
                     ..section
                 };
-                Ok(Some(Waiting {
+                Ok(Some(PendingBundle {
                     header,
                     pack,
                     lacking: None,
@@ -185,7 +189,7 @@ impl Taking<'_> {
 
     /// Reads the list at `section`, which was downloaded from `uri`. Returns `None` if the list is
     /// malformed.
-    pub(super) fn read_list(&self, section: Section, uri: &BStr) -> Option<List> {
+    pub(super) fn read_list(&self, section: SpoolRange, uri: &BStr) -> Option<BundleList> {
         let text = match self.text(section) {
             Ok(text) => text,
             Err(error) => {
@@ -193,12 +197,12 @@ impl Taking<'_> {
                 return None;
             }
         };
-        let list = List::parse(&text, address::directory_of(uri));
+        let list = BundleList::parse(&text, address::directory_of(uri));
         list.map_err(|bad| self.report(&format!("{bad} in file {uri}")))
             .ok()
     }
 
-    fn text(&self, section: Section) -> io::Result<Vec<u8>> {
+    fn text(&self, section: SpoolRange) -> io::Result<Vec<u8>> {
         if section.size_bytes() > LARGEST_LIST_BYTES {
             return Err(io::Error::other("it is too long"));
         }

@@ -6,21 +6,21 @@ use std::io::Read;
 use bstr::{BString, ByteSlice};
 use pronto_io::error::IoContext;
 use pronto_io::watch::Watch;
-use pronto_pack::bundle::Header;
-use pronto_storage::fsck::{Inspector, Scope};
+use pronto_pack::bundle::BundleHeader;
+use pronto_storage::fsck::{FsckInspector, InspectionScope};
 
-use super::{Landing, Taking, Waiting, list};
+use super::{BundleImport, BundleResult, PendingBundle, list};
 use crate::bundle;
-use crate::refs::Expected;
+use crate::refs::ExpectedValue;
 use crate::remote::{
-    Both, Fitness, Links, failure_lines, from_store, fsck_levels, unusable, verify,
+    Both, Fitness, PackLinks, failure_lines, from_store, fsck_levels, unusable, verify,
 };
 use crate::{Error, ErrorKind, Result};
 
 /// The reflog message.
 const MESSAGE: &str = "fetched bundle";
 
-impl Taking<'_> {
+impl BundleImport<'_> {
     /// Lands the bundles whose prerequisites exist. After each landed bundle, the others are tried
     /// again.
     pub(super) fn land_all(&mut self) -> Result<()> {
@@ -29,7 +29,7 @@ impl Taking<'_> {
         loop {
             let mut has_landed = false;
             for at in &order {
-                if self.land(*at)? == Some(Landing::Landed) {
+                if self.land(*at)? == Some(BundleResult::Landed) {
                     has_landed = true;
                     break;
                 }
@@ -46,7 +46,7 @@ impl Taking<'_> {
     /// Fails with [`ErrorKind::Interrupted`] if the operation is interrupted, and with
     /// [`ErrorKind::Config`] or [`ErrorKind::ConfigValue`] if a setting is malformed. Other
     /// failures make the bundle unusable, and are reported.
-    pub(super) fn land(&mut self, at: usize) -> Result<Option<Landing>> {
+    pub(super) fn land(&mut self, at: usize) -> Result<Option<BundleResult>> {
         let found = self.bundles.get_mut(at);
         let Some(mut waiting) = found.and_then(|found| found.waiting.take()) else {
             return Ok(None);
@@ -57,31 +57,31 @@ impl Taking<'_> {
             Ok(landing) => landing,
             Err(error) => self.explain(error)?,
         };
-        if let (Landing::Waiting, Some(found)) = (landing, self.bundles.get_mut(at)) {
+        if let (BundleResult::Waiting, Some(found)) = (landing, self.bundles.get_mut(at)) {
             found.waiting = Some(waiting);
         }
         Ok(Some(landing))
     }
 
-    fn try_landing(&self, waiting: &mut Waiting) -> Result<Landing> {
+    fn try_landing(&self, waiting: &mut PendingBundle) -> Result<BundleResult> {
         let repository = self.repository;
         if let Some(id) = waiting.lacking
             && repository.kind_of(id)?.is_none()
         {
-            return Ok(Landing::Waiting);
+            return Ok(BundleResult::Waiting);
         }
         let header = &waiting.header;
         match verify(repository, header)? {
             Fitness::Fits => {}
             Fitness::Lacks(commits) => {
                 waiting.lacking = commits.first().map(|commit| commit.id);
-                return Ok(Landing::Waiting);
+                return Ok(BundleResult::Waiting);
             }
-            Fitness::Unconnected => return Ok(Landing::Waiting),
+            Fitness::Unconnected => return Ok(BundleResult::Waiting),
         }
         if header.filter.is_some() && !repository.has_promisor()? {
             self.report("the bundle leaves objects out, and the repository is no partial clone");
-            return Ok(Landing::Unusable);
+            return Ok(BundleResult::Unusable);
         }
         let pack = self.spool.reader(waiting.pack);
         let mut pack = pack.context(
@@ -90,32 +90,32 @@ impl Taking<'_> {
             self.spool.directory(),
         )?;
         if !self.take_objects(header, &mut pack)? {
-            return Ok(Landing::Unusable);
+            return Ok(BundleResult::Unusable);
         }
         self.write_refs(header)?;
-        Ok(Landing::Landed)
+        Ok(BundleResult::Landed)
     }
 
     /// Stores the objects of `pack`. Returns whether the repository then has all objects that they
     /// link to.
-    fn take_objects(&self, header: &Header, pack: &mut dyn Read) -> Result<bool> {
+    fn take_objects(&self, header: &BundleHeader, pack: &mut dyn Read) -> Result<bool> {
         let repository = self.repository;
         let is_filtered = header.filter.is_some();
         let levels = fsck_levels(repository, is_filtered)?;
         let checks = levels.as_ref().map(|levels| {
-            let scope = Scope {
+            let scope = InspectionScope {
                 objects: true,
                 store: repository.objects().ok(),
                 promised: is_filtered,
-                ..Scope::default()
+                ..InspectionScope::default()
             };
-            Inspector::new(repository.object_hash(), levels, scope)
+            FsckInspector::new(repository.object_hash(), levels, scope)
         });
         let cut = match repository.is_shallow() {
             true => crate::shallow::read(repository)?,
             false => BTreeSet::new(),
         };
-        let links = Links::new(repository.object_hash(), &cut);
+        let links = PackLinks::new(repository.object_hash(), &cut);
         let both = Both {
             one: (!is_filtered).then_some(&links as _),
             other: checks.as_ref().map(|checks| checks as _),
@@ -123,7 +123,7 @@ impl Taking<'_> {
         let inspect = both.is_needed().then_some(&both as _);
         let watch = Watch::from(self.watch.interrupt());
         let landed = bundle::land(repository, header, pack, inspect, &watch);
-        for report in checks.iter().flat_map(Inspector::take_reports) {
+        for report in checks.iter().flat_map(FsckInspector::take_reports) {
             if !report.is_error {
                 self.warn(&report.to_string());
             }
@@ -142,24 +142,24 @@ impl Taking<'_> {
     /// # Errors
     /// Fails with `error` if the bundle is not the reason: the operation is interrupted, or a
     /// setting is malformed.
-    fn explain(&self, error: Error) -> Result<Landing> {
+    fn explain(&self, error: Error) -> Result<BundleResult> {
         match error.kind() {
             ErrorKind::Interrupted | ErrorKind::Config | ErrorKind::ConfigValue => Err(error),
             ErrorKind::Bundle => {
                 for line in failure_lines(&error) {
                     self.watch.progress().message(&line);
                 }
-                Ok(Landing::Unusable)
+                Ok(BundleResult::Unusable)
             }
             _ => {
                 self.report(&error.to_string());
-                Ok(Landing::Unusable)
+                Ok(BundleResult::Unusable)
             }
         }
     }
 
     /// Writes the refs of a bundle as `refs/bundles/…`. A ref that cannot be written is reported.
-    fn write_refs(&self, header: &Header) -> Result<()> {
+    fn write_refs(&self, header: &BundleHeader) -> Result<()> {
         for found in &header.references {
             let Some(rest) = found.name.strip_prefix(b"refs/") else {
                 continue;
@@ -182,7 +182,7 @@ impl Taking<'_> {
                 continue;
             }
             let mut transaction = self.repository.transaction();
-            transaction.update(&name, found.id, Expected::Anything, MESSAGE);
+            transaction.update(&name, found.id, ExpectedValue::Anything, MESSAGE);
             match transaction.commit() {
                 Ok(()) => {}
                 Err(error) if *error.kind() == ErrorKind::Interrupted => return Err(error),

@@ -9,8 +9,8 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto_wire::address::without_credentials;
 
 use super::address::resolve;
-use crate::config::parse::{Event, Parser};
-use crate::config::{Key, value};
+use crate::config::parse::{ConfigParser, Event};
+use crate::config::{ConfigKey, value};
 
 /// The largest number of bundles in a list.
 const MOST_ENTRIES: usize = 1 << 16;
@@ -52,7 +52,7 @@ pub struct Entry {
 /// A list of bundles (`git bundle-uri`, "BUNDLE LISTS").
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct List {
+pub struct BundleList {
     /// The bundles that are needed (`bundle.mode`); unset, all of them.
     pub mode: Option<Mode>,
     /// The heuristic for the order of the bundles (`bundle.heuristic`).
@@ -97,22 +97,22 @@ const FIRST_LINE: usize = 2;
 
 /// The reason why a key or a value cannot be in a list.
 #[derive(Clone, Copy, Debug)]
-enum Fault {
+enum ListFault {
     /// The line is malformed.
     Line,
     /// The total size of the URLs exceeds the limit.
     Addresses,
 }
 
-impl List {
+impl BundleList {
     /// Parses the text of a file. URLs are relative to `base`. Included files are not read.
     ///
     /// # Errors
     /// Fails if a line is malformed or has an invalid value, or the list exceeds a limit: 65,536
     /// bundles, or 16 MiB of URLs.
     pub fn parse(text: &[u8], base: &BStr) -> Result<Self, BadList> {
-        let mut reading = Reading::new(base);
-        let mut parser = Parser::new(text);
+        let mut reading = ListParser::new(base);
+        let mut parser = ConfigParser::new(text);
         loop {
             let event = parser
                 .next_event()
@@ -137,12 +137,12 @@ impl List {
     /// Fails if a line is malformed or has an invalid value, or the list exceeds a limit: 65,536
     /// bundles, or 16 MiB of URLs.
     pub fn parse_lines(lines: &[BString], base: &BStr) -> Result<Self, BadList> {
-        let mut reading = Reading::new(base);
+        let mut reading = ListParser::new(base);
         for (at, line) in lines.iter().enumerate() {
             let parts = line.split_once_str("=");
             let parts = parts.filter(|(key, value)| !key.is_empty() && !value.is_empty());
             let set = parts
-                .ok_or(Fault::Line)
+                .ok_or(ListFault::Line)
                 .and_then(|(key, value)| reading.set(key.as_bstr(), Some(value.as_bstr())));
             set.map_err(|fault| {
                 reading.refuse(fault, BadList::AnswerLine(at + FIRST_LINE, line.clone()))
@@ -159,36 +159,36 @@ impl List {
 }
 
 /// A list that is being parsed.
-struct Reading<'a> {
+struct ListParser<'a> {
     base: &'a BStr,
-    list: List,
+    list: BundleList,
     address_bytes_left: usize,
     /// The positions of the bundles in the list.
     places: HashMap<BString, usize>,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> ListParser<'a> {
     fn new(base: &'a BStr) -> Self {
-        Reading {
+        ListParser {
             base,
-            list: List::default(),
+            list: BundleList::default(),
             address_bytes_left: MOST_ADDRESS_BYTES,
             places: HashMap::new(),
         }
     }
 
-    fn refuse(&self, fault: Fault, line: BadList) -> BadList {
+    fn refuse(&self, fault: ListFault, line: BadList) -> BadList {
         match fault {
-            Fault::Line => line,
-            Fault::Addresses => BadList::Addresses(without_credentials(self.base)),
+            ListFault::Line => line,
+            ListFault::Addresses => BadList::Addresses(without_credentials(self.base)),
         }
     }
 
     /// Sets the value of one key. Unknown keys are ignored.
-    fn set(&mut self, key: &BStr, set: Option<&BStr>) -> Result<(), Fault> {
-        let key = Key::split(key);
+    fn set(&mut self, key: &BStr, set: Option<&BStr>) -> Result<(), ListFault> {
+        let key = ConfigKey::split(key);
         if !key.section.eq_ignore_ascii_case(b"bundle") {
-            return Err(Fault::Line);
+            return Err(ListFault::Line);
         }
         let variable = key.variable.to_ascii_lowercase();
         let Some(id) = key.subsection else {
@@ -197,11 +197,11 @@ impl<'a> Reading<'a> {
         match variable.as_slice() {
             b"uri" => {
                 let uri = set.and_then(|uri| resolve(self.base, uri));
-                let uri = uri.ok_or(Fault::Line)?;
+                let uri = uri.ok_or(ListFault::Line)?;
                 let left = self.address_bytes_left.checked_sub(uri.len());
-                self.address_bytes_left = left.ok_or(Fault::Addresses)?;
+                self.address_bytes_left = left.ok_or(ListFault::Addresses)?;
                 if self.entry(id)?.uri.replace(uri).is_some() {
-                    return Err(Fault::Line);
+                    return Err(ListFault::Line);
                 }
             }
             b"creationtoken" => {
@@ -219,18 +219,18 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    fn set_own(&mut self, variable: &[u8], set: Option<&BStr>) -> Result<(), Fault> {
+    fn set_own(&mut self, variable: &[u8], set: Option<&BStr>) -> Result<(), ListFault> {
         let list = &mut self.list;
         match variable {
             b"version" => match set.map(value::parse_i64) {
                 Some(Ok(1)) => {}
-                _ => return Err(Fault::Line),
+                _ => return Err(ListFault::Line),
             },
             b"mode" => {
                 list.mode = Some(match set.map(|mode| mode.as_bytes()) {
                     Some(b"all") => Mode::All,
                     Some(b"any") => Mode::Any,
-                    _ => return Err(Fault::Line),
+                    _ => return Err(ListFault::Line),
                 });
             }
             b"heuristic" if set == Some("creationToken".into()) => {
@@ -241,11 +241,11 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    fn entry(&mut self, id: &BStr) -> Result<&mut Entry, Fault> {
+    fn entry(&mut self, id: &BStr) -> Result<&mut Entry, ListFault> {
         let entries = &mut self.list.entries;
         let at = match self.places.get(id) {
             Some(at) => *at,
-            None if entries.len() >= MOST_ENTRIES => return Err(Fault::Line),
+            None if entries.len() >= MOST_ENTRIES => return Err(ListFault::Line),
             None => {
                 self.places.insert(id.into(), entries.len());
                 entries.push(Entry {
@@ -315,7 +315,7 @@ mod tests {
 
     #[test]
     fn a_file_and_an_answer_say_the_same() {
-        let file = List::parse(LIST.as_bytes(), "https://host/".into()).expect("a list");
+        let file = BundleList::parse(LIST.as_bytes(), "https://host/".into()).expect("a list");
         let lines = [
             "bundle.version=1",
             "bundle.mode=any",
@@ -326,7 +326,7 @@ mod tests {
             "bundle.b.creationtoken=x",
         ];
         let lines: Vec<BString> = lines.iter().map(|line| BString::from(*line)).collect();
-        let answer = List::parse_lines(&lines, "https://host".into()).expect("a list");
+        let answer = BundleList::parse_lines(&lines, "https://host".into()).expect("a list");
         assert_eq!(file, answer);
         assert_eq!(file.mode, Some(Mode::Any));
         assert_eq!(file.heuristic, Some(Heuristic::CreationToken));
@@ -347,14 +347,14 @@ mod tests {
             ("[bundle \"a\"\nuri = x\n", 1),
         ];
         for (text, line) in cases {
-            let bad = List::parse(text.as_bytes(), "/".into()).expect_err(text);
+            let bad = BundleList::parse(text.as_bytes(), "/".into()).expect_err(text);
             let BadList::FileLine(found) = bad else {
                 panic!("{text}: {bad}");
             };
             assert!(found.abs_diff(line) <= 1, "{text}: {found}");
         }
         for line in ["", "bundle.version", "=1", "bundle.mode=", "other.mode=all"] {
-            List::parse_lines(&[line.into()], "/".into()).expect_err(line);
+            BundleList::parse_lines(&[line.into()], "/".into()).expect_err(line);
         }
     }
 
@@ -362,8 +362,8 @@ mod tests {
     fn a_list_has_so_many_bundles() {
         let lines = (0..=MOST_ENTRIES).map(|at| format!("bundle.{at}.uri=x").into());
         let lines: Vec<BString> = lines.collect();
-        List::parse_lines(&lines[1..], "/".into()).expect("not too many");
-        let bad = List::parse_lines(&lines, "/".into()).expect_err("too many");
+        BundleList::parse_lines(&lines[1..], "/".into()).expect("not too many");
+        let bad = BundleList::parse_lines(&lines, "/".into()).expect_err("too many");
         assert!(matches!(bad, BadList::AnswerLine(number, _) if number == lines.len() + 1));
     }
 
@@ -372,8 +372,8 @@ mod tests {
         let base = format!("https://user:secret@host/{}/", "x".repeat(1 << 12));
         let lines = (0..1 << 13).map(|at| format!("bundle.{at}.uri={at}").into());
         let lines: Vec<BString> = lines.collect();
-        List::parse_lines(&lines[..1 << 11], base.as_str().into()).expect("not too long");
-        let bad = List::parse_lines(&lines, base.as_str().into()).expect_err("too long");
+        BundleList::parse_lines(&lines[..1 << 11], base.as_str().into()).expect("not too long");
+        let bad = BundleList::parse_lines(&lines, base.as_str().into()).expect_err("too long");
         assert!(matches!(bad, BadList::Addresses(_)), "{bad}");
         let text = bad.to_string();
         assert!(text.contains("https://host/x") && !text.contains("secret"));

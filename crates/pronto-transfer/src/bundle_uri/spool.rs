@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 /// An unlinked file that contains all downloads one after another, so that the number of open files
 /// does not depend on the number of downloads.
-pub(super) struct Spool {
+pub(super) struct DownloadSpool {
     directory: PathBuf,
     /// `None` before the first download.
     file: Option<Arc<File>>,
@@ -17,21 +17,21 @@ pub(super) struct Spool {
 
 /// The range of a download, or of a part of a download, in the file.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Section {
+pub(super) struct SpoolRange {
     pub(super) start: u64,
     pub(super) end: u64,
 }
 
-impl Section {
+impl SpoolRange {
     pub(super) fn size_bytes(self) -> u64 {
         self.end.saturating_sub(self.start)
     }
 }
 
-impl Spool {
+impl DownloadSpool {
     /// Returns a spool that creates its file in `directory` when the first download starts.
     pub(super) fn new(directory: PathBuf) -> Self {
-        Spool {
+        DownloadSpool {
             directory,
             file: None,
             end: 0,
@@ -59,7 +59,7 @@ impl Spool {
         Ok(Entrance {
             spool: self,
             file,
-            section: Section { start, end: start },
+            section: SpoolRange { start, end: start },
         })
     }
 
@@ -68,7 +68,7 @@ impl Spool {
     ///
     /// # Errors
     /// Fails if the file cannot be read.
-    pub(super) fn reader(&self, section: Section) -> io::Result<BufReader<Take<Arc<File>>>> {
+    pub(super) fn reader(&self, section: SpoolRange) -> io::Result<BufReader<Take<Arc<File>>>> {
         let file = self.file.as_ref().ok_or(io::ErrorKind::NotFound)?;
         let mut file = Arc::clone(file);
         file.seek(SeekFrom::Start(section.start))?;
@@ -76,7 +76,7 @@ impl Spool {
     }
 
     /// Discards the last download, which is at `section`.
-    pub(super) fn truncate(&mut self, section: Section) {
+    pub(super) fn truncate(&mut self, section: SpoolRange) {
         self.end = section.start;
         if let Some(file) = &self.file {
             // The next download overwrites leftover bytes.
@@ -87,9 +87,9 @@ impl Spool {
 
 /// The writer of one download. Without [`finish`](Self::finish), the bytes are discarded.
 pub(super) struct Entrance<'s> {
-    spool: &'s mut Spool,
+    spool: &'s mut DownloadSpool,
     file: Arc<File>,
-    section: Section,
+    section: SpoolRange,
 }
 
 impl Entrance<'_> {
@@ -108,7 +108,7 @@ impl Entrance<'_> {
     }
 
     /// Keeps the download, and returns its range.
-    pub(super) fn finish(self) -> Section {
+    pub(super) fn finish(self) -> SpoolRange {
         self.spool.end = self.section.end;
         self.section
     }

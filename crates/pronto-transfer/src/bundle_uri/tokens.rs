@@ -4,7 +4,9 @@
 use bstr::BStr;
 use pronto_config::config::edit::set_in_file;
 
-use super::{Landing, List, Named, Provenance, Taken, Taking, list};
+use super::{
+    AddressResult, BundleImport, BundleList, BundleResult, NamedAddress, Provenance, list,
+};
 use crate::Result;
 
 /// The setting with the largest creation token of a landed bundle.
@@ -12,7 +14,7 @@ const TOKEN_KEY: &str = "fetch.bundleCreationToken";
 
 /// The state of one bundle of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum BundleState {
     /// The bundle is not downloaded yet.
     Unknown,
     /// The bundle is downloaded, at this position among the downloaded bundles; the repository
@@ -22,17 +24,17 @@ enum State {
     Settled,
 }
 
-impl Taking<'_> {
+impl BundleImport<'_> {
     /// Fetches the bundles of `list`, the newest first. If the repository lacks prerequisites of a
     /// bundle, the next older bundle is fetched, and then the newer bundle is tried again. Returns
     /// whether the newest bundle was landed.
     pub(super) fn take_by_tokens(
         &mut self,
-        list: &List,
+        list: &BundleList,
         from: &Provenance,
         depth: u32,
     ) -> Result<bool> {
-        let mut entries: Vec<(u64, Named<'_>)> = list
+        let mut entries: Vec<(u64, NamedAddress<'_>)> = list
             .in_order()
             .into_iter()
             .filter(|entry| entry.creation_token > 0)
@@ -45,31 +47,31 @@ impl Taking<'_> {
         {
             return Ok(true);
         }
-        let mut states = vec![State::Unknown; entries.len()];
+        let mut states = vec![BundleState::Unknown; entries.len()];
         let (mut at, mut is_forward) = (0_usize, true);
         while let (Some((token, named)), Some(state)) = (entries.get(at), states.get_mut(at)) {
-            if *state == State::Unknown {
+            if *state == BundleState::Unknown {
                 match self.take(*named, from, depth + 1)? {
-                    Taken::Bundle => *state = State::Waiting(self.bundles.len() - 1),
-                    Taken::List => {
+                    AddressResult::Bundle => *state = BundleState::Waiting(self.bundles.len() - 1),
+                    AddressResult::List => {
                         let uri = named.uri;
                         self.warn(&format!("file downloaded from '{uri}' is not a bundle"));
                         return Ok(false);
                     }
-                    Taken::Nothing => {
-                        *state = State::Settled;
+                    AddressResult::Nothing => {
+                        *state = BundleState::Settled;
                         is_forward = true;
                     }
                 }
             }
-            if let State::Waiting(place) = *state {
+            if let BundleState::Waiting(place) = *state {
                 let landing = self.land(place)?;
-                is_forward = landing != Some(Landing::Landed);
+                is_forward = landing != Some(BundleResult::Landed);
                 if !is_forward {
                     largest = largest.max(Some(*token));
                 }
-                if landing != Some(Landing::Waiting) {
-                    *state = State::Settled;
+                if landing != Some(BundleResult::Waiting) {
+                    *state = BundleState::Settled;
                 }
             }
             match (is_forward, at) {

@@ -5,33 +5,34 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use bstr::BString;
 use pronto_hash::ObjectId;
 use pronto_odb::{Quarantine, Store};
-use pronto_pack::bundle::Header;
+use pronto_pack::bundle::BundleHeader;
 use pronto_pack::indexer::Inspect;
-use pronto_storage::fsck::{Inspector, Levels, Scope};
-use pronto_wire::advertisement::{RemoteRef, Version};
-use pronto_wire::client::Client;
+use pronto_storage::fsck::{FsckInspector, InspectionScope, Levels};
+use pronto_wire::advertisement::{ProtocolVersion, RemoteRef};
+use pronto_wire::client::FetchClient;
 use pronto_wire::fetch::{Deepen, Negotiator, Nothing, Request, WantedRef};
 
 use super::keep::{keep_from, keep_text};
-use super::map::Mapped;
-use super::{Outcome, Warning, Work};
+use super::map::FetchedRef;
+use super::{FetchRun, FetchWarning, Outcome};
 use crate::remote::connection::{check_session_id, from_wire};
 use crate::remote::{
     Both, FROM_BUNDLE, FetchedTips, checks_objects, incomplete, keep_linked_objects, receive_pack,
     require, shallow, unpack_limit, unusable,
 };
 use crate::remote::{
-    Cuts, History, Links, Receive, Unpack, alternate_tips, from_store, is_connected, negotiator,
+    Cuts, NegotiationHistory, PackLinks, Receive, Unpack, alternate_tips, from_store, is_connected,
+    negotiator,
 };
 use crate::{Error, ErrorKind, Result};
 
 /// Checks that the server allows wants that are not advertised as tips of refs, such as the target
 /// of a tag. A server of version 2 checks that itself.
-fn check_advertised(client: &Client, refs: &[RemoteRef], request: &Request) -> Result<()> {
+fn check_advertised(client: &FetchClient, refs: &[RemoteRef], request: &Request) -> Result<()> {
     let allows = ["allow-tip-sha1-in-want", "allow-reachable-sha1-in-want"]
         .iter()
         .any(|ability| client.capabilities().has(ability));
-    if client.version() == Version::V2 || client.bundle().is_some() || allows {
+    if client.version() == ProtocolVersion::V2 || client.bundle().is_some() || allows {
         return Ok(());
     }
     let advertised: HashSet<ObjectId> = refs.iter().filter_map(|theirs| theirs.id).collect();
@@ -45,7 +46,7 @@ fn check_advertised(client: &Client, refs: &[RemoteRef], request: &Request) -> R
 }
 
 /// Sets the ids of refs that were wanted by name, which may have changed since they were listed.
-fn settle(entries: &mut [Mapped], found: &[WantedRef]) {
+fn settle(entries: &mut [FetchedRef], found: &[WantedRef]) {
     let ids: HashMap<&BString, ObjectId> =
         found.iter().map(|found| (&found.name, found.id)).collect();
     for entry in entries {
@@ -77,7 +78,11 @@ pub struct ReceivedPack {
 }
 
 /// Returns the content of the `.promisor` file of the pack, if it is a promisor pack.
-fn promisor_text(work: &Work<'_>, request: &Request, bundle: Option<&Header>) -> Option<Vec<u8>> {
+fn promisor_text(
+    work: &FetchRun<'_>,
+    request: &Request,
+    bundle: Option<&BundleHeader>,
+) -> Option<Vec<u8>> {
     let is_promised = match (bundle, &work.options.rules) {
         (Some(header), _) => return header.filter.as_ref().map(|_| FROM_BUNDLE.to_vec()),
         (None, Some(rules)) => return rules.promised.clone(),
@@ -87,7 +92,7 @@ fn promisor_text(work: &Work<'_>, request: &Request, bundle: Option<&Header>) ->
 }
 
 impl Fetched {
-    pub(super) fn begin(work: &Work<'_>) -> Result<Self> {
+    pub(super) fn begin(work: &FetchRun<'_>) -> Result<Self> {
         Ok(Fetched {
             store: work.repository.objects()?.clone(),
             quarantine: None,
@@ -109,10 +114,10 @@ impl Fetched {
     /// Fetches the objects reachable from `entries`, unless all of them exist.
     pub(super) fn take(
         &mut self,
-        work: &Work<'_>,
-        client: &mut Option<Client>,
+        work: &FetchRun<'_>,
+        client: &mut Option<FetchClient>,
         refs: &[RemoteRef],
-        entries: &mut [Mapped],
+        entries: &mut [FetchedRef],
     ) -> Result<()> {
         let deepens = !work.deepen.is_none();
         if entries.is_empty()
@@ -129,7 +134,7 @@ impl Fetched {
         }
         check_advertised(client, refs, &request)?;
         let store = self.store.clone();
-        let commits = History::new(&store, &work.cut);
+        let commits = NegotiationHistory::new(&store, &work.cut);
         let commits = commits.with_graph(work.repository.commit_graph()?);
         let mut negotiator = negotiator(work.repository.config(), commits);
         // A bundle always contains all its objects.
@@ -139,7 +144,7 @@ impl Fetched {
             return Ok(());
         }
         let known: HashSet<&ObjectId> = work.ours.values().collect();
-        let mut history = History::new(&store, &work.cut);
+        let mut history = NegotiationHistory::new(&store, &work.cut);
         // Deepening needs commits below the common ones.
         let of_theirs = refs.iter().filter_map(|theirs| theirs.id);
         for id in of_theirs.filter(|_| !deepens) {
@@ -170,9 +175,9 @@ impl Fetched {
     /// Fetches tags that point into the received history.
     pub(super) fn take_more(
         &mut self,
-        work: &Work<'_>,
-        client: &mut Option<Client>,
-        entries: &[Mapped],
+        work: &FetchRun<'_>,
+        client: &mut Option<FetchClient>,
+        entries: &[FetchedRef],
     ) -> Result<()> {
         let ids: Vec<ObjectId> = entries.iter().map(|entry| entry.id).collect();
         if self.missing(ids)?.is_empty() {
@@ -190,7 +195,7 @@ impl Fetched {
         if let Some(client) = &mut again {
             let store = self.store().clone();
             let cut = self.cut.clone();
-            let commits = History::new(&store, &cut);
+            let commits = NegotiationHistory::new(&store, &cut);
             let commits = commits.with_graph(work.repository.commit_graph()?);
             let mut negotiator = negotiator(work.repository.config(), commits);
             for id in work.ours.values() {
@@ -215,7 +220,7 @@ impl Fetched {
     }
 
     /// Whether all wanted objects exist and are connected.
-    fn is_here(&self, work: &Work<'_>, entries: &[Mapped]) -> Result<bool> {
+    fn is_here(&self, work: &FetchRun<'_>, entries: &[FetchedRef]) -> Result<bool> {
         let known: HashSet<&ObjectId> = work.ours.values().collect();
         let new: Vec<ObjectId> = entries
             .iter()
@@ -235,23 +240,23 @@ impl Fetched {
 
     fn request(
         &self,
-        work: &Work<'_>,
-        client: &Option<Client>,
-        entries: &[Mapped],
+        work: &FetchRun<'_>,
+        client: &Option<FetchClient>,
+        entries: &[FetchedRef],
         deepen: Deepen,
     ) -> Result<Request> {
         let everything = !deepen.is_none() || work.options.refetch;
         let known: HashSet<&ObjectId> = work.ours.values().collect();
         let mut seen = HashSet::new();
         // If the shallow boundary moves, up-to-date refs matter only if all refs are up to date.
-        let is_old = |entry: &&Mapped| {
+        let is_old = |entry: &&FetchedRef| {
             let local = entry.local.as_ref();
             local.is_some_and(|local| local.old == Some(entry.id))
         };
         let all_old = entries.iter().all(|entry| is_old(&entry));
         let wants = entries.iter().filter(|entry| all_old || !is_old(entry));
         let wanted = wants.filter(|entry| everything || !known.contains(&entry.id));
-        let accepts_refs = client.as_ref().is_some_and(Client::accepts_refs);
+        let accepts_refs = client.as_ref().is_some_and(FetchClient::accepts_refs);
         let (mut wants, mut wanted_refs) = (Vec::new(), Vec::new());
         let mut seen_names = HashSet::new();
         for entry in wanted {
@@ -264,7 +269,7 @@ impl Fetched {
         let configured = work.remote.partial_clone_filter.as_ref();
         let configured = configured.filter(|_| !work.options.no_filter);
         let filter = work.options.filter.as_ref().or(configured).cloned();
-        let can_filter = client.as_ref().is_some_and(Client::can_filter);
+        let can_filter = client.as_ref().is_some_and(FetchClient::can_filter);
         let is_server = client
             .as_ref()
             .is_some_and(|client| client.bundle().is_none());
@@ -288,7 +293,7 @@ impl Fetched {
             thin_pack: work.options.thin_pack,
             no_progress: !work.options.show_progress,
             server_options: work.server_options(),
-            tells_steps: work
+            reports_steps: work
                 .options
                 .rules
                 .as_ref()
@@ -298,8 +303,8 @@ impl Fetched {
 
     fn receive(
         &mut self,
-        work: &Work<'_>,
-        client: &mut Client,
+        work: &FetchRun<'_>,
+        client: &mut FetchClient,
         request: &Request,
         negotiator: &mut dyn Negotiator,
     ) -> Result<Vec<WantedRef>> {
@@ -310,9 +315,9 @@ impl Fetched {
         let mut response = client
             .fetch(request, negotiator, work.watch.progress())
             .map_err(from_wire)?;
-        let wanted_refs = std::mem::take(&mut response.announced.wanted_refs);
+        let wanted_refs = std::mem::take(&mut response.fetch_info.wanted_refs);
         let before = self.cut.clone();
-        self.cut = shallow::updated(std::mem::take(&mut self.cut), &response.announced.shallow);
+        self.cut = shallow::updated(std::mem::take(&mut self.cut), &response.fetch_info.shallow);
         self.foreign_cut |= request.deepen.is_none() && self.cut != before;
         let quarantine = match self.quarantine.take() {
             Some(quarantine) => quarantine,
@@ -321,7 +326,7 @@ impl Fetched {
         let promisor = promisor_text(work, request, bundle.as_ref());
         let unpack = self.unpack(work, quarantine.store())?;
         let unpack = unpack.filter(|_| promisor.is_none() && bundle.is_none());
-        let links = Links::new(work.repository.object_hash(), &self.cut);
+        let links = PackLinks::new(work.repository.object_hash(), &self.cut);
         let (is_promised, levels) = (promisor.is_some(), Levels::strict());
         let surroundings = self.surroundings(work, &levels);
         let both = Both {
@@ -369,22 +374,26 @@ impl Fetched {
 
     /// Returns the inspector that finds links to objects outside of the pack, if the rules request
     /// that.
-    fn surroundings<'a>(&'a self, work: &Work<'_>, levels: &'a Levels) -> Option<Inspector<'a>> {
+    fn surroundings<'a>(
+        &'a self,
+        work: &FetchRun<'_>,
+        levels: &'a Levels,
+    ) -> Option<FsckInspector<'a>> {
         let rules = work.options.rules.as_ref()?;
-        let scope = Scope {
+        let scope = InspectionScope {
             links: true,
             shallow: Some(&self.cut),
             store: Some(&self.store),
-            ..Scope::default()
+            ..InspectionScope::default()
         };
         let hash = work.repository.object_hash();
         rules
             .checks_links
-            .then(|| Inspector::new(hash, levels, scope))
+            .then(|| FsckInspector::new(hash, levels, scope))
     }
 
     /// Returns the options for unpacking small packs, unless packs are kept.
-    fn unpack<'a>(&self, work: &Work<'a>, store: &'a Store) -> Result<Option<Unpack<'a>>> {
+    fn unpack<'a>(&self, work: &FetchRun<'a>, store: &'a Store) -> Result<Option<Unpack<'a>>> {
         let config = work.repository.config();
         let limit = unpack_limit(config)?;
         check_session_id(config)?;
@@ -405,8 +414,8 @@ impl Fetched {
     /// commits of the remote.
     pub(super) fn check_cuts(
         &mut self,
-        work: &Work<'_>,
-        entries: &mut [Mapped],
+        work: &FetchRun<'_>,
+        entries: &mut [FetchedRef],
         outcome: &mut Outcome,
     ) -> Result<()> {
         if self.quarantine.is_none() {
@@ -434,7 +443,9 @@ impl Fetched {
                         Some(local) => &local.name,
                         None => &entry.name,
                     };
-                    outcome.warnings.push(Warning::ShallowRoots(name.clone()));
+                    outcome
+                        .warnings
+                        .push(FetchWarning::ShallowRoots(name.clone()));
                 }
             }
             self.cut.clone_from(&work.cut);
@@ -445,7 +456,7 @@ impl Fetched {
         }
         // The known history ends at the old shallow boundary. Beyond that boundary, everything must
         // have been received.
-        let mut history = History::new(self.store(), &self.cut);
+        let mut history = NegotiationHistory::new(self.store(), &self.cut);
         for id in work.cut.difference(&self.cut) {
             let links = history.links(id).map_err(from_store)?;
             tips.extend(links.into_iter().flat_map(|links| links.parents));
@@ -459,7 +470,7 @@ impl Fetched {
     }
 
     /// Drops the shallow commits of the remote that were not received.
-    fn drop_unused_cuts(&mut self, work: &Work<'_>) -> Result<()> {
+    fn drop_unused_cuts(&mut self, work: &FetchRun<'_>) -> Result<()> {
         let new = self.cut.difference(&work.cut).copied().collect();
         for id in self.missing(new)? {
             self.cut.remove(&id);
@@ -468,7 +479,7 @@ impl Fetched {
     }
 
     /// Fails with the missing object that is reachable from `tips`, unless `is_whole` is true.
-    fn refuse(&self, work: &Work<'_>, is_whole: bool, tips: &[ObjectId]) -> Result<()> {
+    fn refuse(&self, work: &FetchRun<'_>, is_whole: bool, tips: &[ObjectId]) -> Result<()> {
         if is_whole {
             return Ok(());
         }
@@ -489,7 +500,7 @@ impl Fetched {
     }
 
     /// Moves the received objects from the quarantine to the repository.
-    pub(super) fn publish(self, work: &Work<'_>) -> Result<()> {
+    pub(super) fn publish(self, work: &FetchRun<'_>) -> Result<()> {
         if let Some(quarantine) = self.quarantine {
             quarantine.publish().map_err(from_store)?;
         }

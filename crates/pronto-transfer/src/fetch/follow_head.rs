@@ -3,8 +3,8 @@
 use bstr::{BStr, ByteSlice};
 use pronto_wire::advertisement::RemoteRef;
 
-use super::Work;
-use crate::refs::{Change, Edit, Expected, RefName, Target};
+use super::FetchRun;
+use crate::refs::{Edit, ExpectedValue, RefChangeKind, RefName, RefTarget};
 use crate::remote::FollowHead;
 use crate::{ErrorKind, Result, hooks};
 
@@ -14,7 +14,7 @@ use crate::{ErrorKind, Result, hooks};
 /// # Errors
 /// Fails with [`ErrorKind::Hook`] if a hook refuses the change, and with other kinds if a ref
 /// cannot be read or written.
-pub(super) fn follow(work: &Work<'_>, refs: &[RemoteRef]) -> Result<()> {
+pub(super) fn follow(work: &FetchRun<'_>, refs: &[RemoteRef]) -> Result<()> {
     let remote = work.remote;
     let is_wanted = !remote.fetch.is_empty()
         && remote.follow_head != FollowHead::Never
@@ -48,8 +48,8 @@ pub(super) fn follow(work: &Work<'_>, refs: &[RemoteRef]) -> Result<()> {
         // As in Git, the hook is notified of the attempt to create an existing ref.
         transaction.push(Edit {
             name: head.into(),
-            change: Change::Set(Target::Symbolic(target)),
-            expected: Expected::Missing,
+            change: RefChangeKind::Set(RefTarget::Symbolic(target)),
+            expected: ExpectedValue::Missing,
             message: Some("fetch".into()),
             follow: false,
             create_log: false,
@@ -100,8 +100,8 @@ mod tests {
     #[test]
     fn the_branch_is_told_or_the_only_one() {
         let names = ["HEAD", "refs/heads/a", "refs/heads/b", "refs/tags/c"];
-        let told = refs(Some("refs/heads/b"), &names);
-        assert_eq!(branch(&told), Some("b".into()));
+        let reported = refs(Some("refs/heads/b"), &names);
+        assert_eq!(branch(&reported), Some("b".into()));
         assert_eq!(branch(&refs(None, &names)), None);
         assert_eq!(branch(&refs(None, &names[..2])), Some("a".into()));
         assert_eq!(branch(&refs(None, &names[1..])), None);

@@ -5,20 +5,20 @@ use std::fs;
 use bstr::{BStr, ByteSlice};
 use pronto_io::error::IoContext;
 
-use super::Work;
-use super::map::{Mapped, Standing};
+use super::FetchRun;
+use super::map::{FetchHeadKind, FetchedRef};
 use crate::lock::{Lock, PATIENCE};
 use crate::{ErrorKind, Repository, Result};
 
 /// Empties or creates the file.
 pub(super) fn truncate(repository: &Repository) -> Result<()> {
     let file = repository.git_path("FETCH_HEAD");
-    let spoken = repository.spoken(&file);
-    fs::write(&file, "").context(ErrorKind::Io, "cannot open", spoken)
+    let display_path = repository.display_path(&file);
+    fs::write(&file, "").context(ErrorKind::Io, "cannot open", display_path)
 }
 
 /// Replaces the contents of the file by `entries` atomically, or appends them with `--append`.
-pub(super) fn write(work: &Work<'_>, entries: &[&Mapped]) -> Result<()> {
+pub(super) fn write(work: &FetchRun<'_>, entries: &[&FetchedRef]) -> Result<()> {
     let file = work.repository.git_path("FETCH_HEAD");
     let mut lock = Lock::acquire(&file, PATIENCE)?.recorded(work.repository.config());
     let mut text = Vec::new();
@@ -31,9 +31,9 @@ pub(super) fn write(work: &Work<'_>, entries: &[&Mapped]) -> Result<()> {
     }
     for entry in entries {
         let mark: &[u8] = match entry.merge {
-            Standing::Merge => b"",
-            Standing::NotForMerge => b"not-for-merge",
-            Standing::Ignore => continue,
+            FetchHeadKind::Merge => b"",
+            FetchHeadKind::NotForMerge => b"not-for-merge",
+            FetchHeadKind::Ignore => continue,
         };
         text.extend_from_slice(entry.id.to_hex().to_string().as_bytes());
         text.push(b'\t');

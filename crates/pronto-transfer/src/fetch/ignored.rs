@@ -1,14 +1,14 @@
 //! Drops the options that have no effect on bundles.
 
-use pronto_wire::client::Client;
+use pronto_wire::client::FetchClient;
 
-use super::Work;
+use super::FetchRun;
 use crate::Result;
 
-impl Work<'_> {
+impl FetchRun<'_> {
     /// Drops the limits of a shallow history if `client` reads a bundle, and warns of all options
     /// without effect. The names are those of Git's transport options.
-    pub(super) fn ignore_options(&mut self, client: &Client) -> Result<()> {
+    pub(super) fn ignore_options(&mut self, client: &FetchClient) -> Result<()> {
         if client.bundle().is_none() {
             return Ok(());
         }

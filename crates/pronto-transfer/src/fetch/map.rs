@@ -7,24 +7,24 @@ use pronto_hash::{IdCache, ObjectId};
 use pronto_odb::Store;
 use pronto_wire::advertisement::RemoteRef;
 
-use super::{Failure, Outcome, Warning, Work};
+use super::{FetchFailure, FetchRun, FetchWarning, Outcome};
 use crate::refs::name::{self, Form};
 use crate::remote::{Refspec, Tags, from_store, local_name};
 use crate::{Error, ErrorKind, Result};
 
 /// A ref of the remote that is fetched.
 #[derive(Clone, Debug)]
-pub(super) struct Mapped {
+pub(super) struct FetchedRef {
     /// The full name of the remote ref, or a requested object id.
     pub(super) name: BString,
     pub(super) id: ObjectId,
-    pub(super) local: Option<Local>,
-    pub(super) merge: Standing,
+    pub(super) local: Option<LocalName>,
+    pub(super) merge: FetchHeadKind,
     /// Whether the ref needs new shallow commits of the remote.
     pub(super) needs_cut: bool,
 }
 
-impl Mapped {
+impl FetchedRef {
     /// Whether an object was requested by its id.
     pub(super) fn is_id(&self) -> bool {
         pronto_hash::parse_hex(&self.name).is_ok()
@@ -33,7 +33,7 @@ impl Mapped {
 
 /// The local ref to update.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Local {
+pub(super) struct LocalName {
     pub(super) name: BString,
     pub(super) force: bool,
     pub(super) old: Option<ObjectId>,
@@ -41,21 +41,21 @@ pub(super) struct Local {
 
 /// The kind of a line in `FETCH_HEAD`. The variants are in the order of the lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Standing {
+pub(super) enum FetchHeadKind {
     Merge,
     NotForMerge,
     Ignore,
 }
 
 pub(super) struct Mapping {
-    pub(super) entries: Vec<Mapped>,
+    pub(super) entries: Vec<FetchedRef>,
     /// Whether tags that point to fetched objects are fetched, too.
     pub(super) follows_tags: bool,
 }
 
 impl Mapping {
-    pub(super) fn make(work: &Work<'_>, refs: &[RemoteRef], out: &mut Outcome) -> Result<Self> {
-        let mut builder = Builder {
+    pub(super) fn make(work: &FetchRun<'_>, refs: &[RemoteRef], out: &mut Outcome) -> Result<Self> {
+        let mut builder = RefMapBuilder {
             work,
             refs,
             entries: Vec::new(),
@@ -73,7 +73,7 @@ impl Mapping {
                 follows_tags |= spec.destination.is_some();
             }
             for entry in &mut builder.entries {
-                entry.merge = Standing::Merge;
+                entry.merge = FetchHeadKind::Merge;
             }
             opportunistic = builder.opportunistic(out);
         }
@@ -102,7 +102,7 @@ impl Mapping {
     }
 
     /// Returns the width of the longest remote name that is likely to be reported.
-    pub(super) fn name_width(&self, tells_unchanged: bool) -> usize {
+    pub(super) fn name_width(&self, reports_unchanged: bool) -> usize {
         const LEAST: usize = 10;
         const COLUMNS: usize = 80;
         let mut width = LEAST;
@@ -110,7 +110,7 @@ impl Mapping {
             let Some(local) = &entry.local else {
                 continue;
             };
-            if entry.name == "HEAD" || (!tells_unchanged && local.old == Some(entry.id)) {
+            if entry.name == "HEAD" || (!reports_unchanged && local.old == Some(entry.id)) {
                 continue;
             }
             let theirs = pretty(entry.name.as_bstr()).chars().count();
@@ -131,13 +131,13 @@ pub fn pretty(name: &BStr) -> &BStr {
     short.map_or(name, |short| short.as_bstr())
 }
 
-struct Builder<'a> {
-    work: &'a Work<'a>,
+struct RefMapBuilder<'a> {
+    work: &'a FetchRun<'a>,
     refs: &'a [RemoteRef],
-    entries: Vec<Mapped>,
+    entries: Vec<FetchedRef>,
 }
 
-impl Builder<'_> {
+impl RefMapBuilder<'_> {
     /// Adds the configured refspecs of the remote and of the current branch.
     fn configured(&mut self, follows_tags: &mut bool, out: &mut Outcome) -> Result<()> {
         let merges = configured_merges(self.work)?;
@@ -149,7 +149,7 @@ impl Builder<'_> {
             let spec = Refspec::parse("HEAD".into())?;
             self.add(&spec, false, out)?;
             if let Some(entry) = self.entries.last_mut() {
-                entry.merge = Standing::Merge;
+                entry.merge = FetchHeadKind::Merge;
             }
             return Ok(());
         }
@@ -161,14 +161,14 @@ impl Builder<'_> {
                 && !spec.is_pattern()
                 && let Some(first) = self.entries.first_mut()
             {
-                first.merge = Standing::Merge;
+                first.merge = FetchHeadKind::Merge;
             }
         }
         for wanted in merges {
             let matches =
                 |found: &BString| name::candidates(wanted.as_bstr()).any(|name| name == *found);
             if let Some(entry) = self.entries.iter_mut().find(|entry| matches(&entry.name)) {
-                entry.merge = Standing::Merge;
+                entry.merge = FetchHeadKind::Merge;
                 continue;
             }
             let spec = Refspec {
@@ -180,7 +180,7 @@ impl Builder<'_> {
             let before = self.entries.len();
             self.add(&spec, true, out)?;
             for entry in &mut self.entries[before..] {
-                entry.merge = Standing::Merge;
+                entry.merge = FetchHeadKind::Merge;
             }
         }
         Ok(())
@@ -223,21 +223,21 @@ impl Builder<'_> {
             }
         }
         for (name, id, ours) in found {
-            let entry = Mapped {
+            let entry = FetchedRef {
                 name,
                 id,
-                local: ours.map(|name| Local {
+                local: ours.map(|name| LocalName {
                     name,
                     force: spec.force,
                     old: None,
                 }),
-                merge: Standing::NotForMerge,
+                merge: FetchHeadKind::NotForMerge,
                 needs_cut: false,
             };
             match &entry.local {
                 Some(local) if !is_storable(local.name.as_bstr()) => {
                     let name = local.name.clone();
-                    out.errors.push(Failure::UnstorableName(name));
+                    out.errors.push(FetchFailure::UnstorableName(name));
                 }
                 _ => self.entries.push(entry),
             }
@@ -266,7 +266,7 @@ impl Builder<'_> {
 
     /// Returns the opportunistic updates: refs that the command line names and that the
     /// configuration maps to remote-tracking refs.
-    fn opportunistic(&self, out: &mut Outcome) -> Vec<Mapped> {
+    fn opportunistic(&self, out: &mut Outcome) -> Vec<FetchedRef> {
         let specs = match &self.work.options.refmap {
             Some(specs) => specs,
             None => &self.work.remote.fetch,
@@ -288,18 +288,18 @@ impl Builder<'_> {
                     continue;
                 };
                 if !is_storable(name.as_bstr()) {
-                    out.errors.push(Failure::UnstorableName(name));
+                    out.errors.push(FetchFailure::UnstorableName(name));
                     continue;
                 }
-                found.push(Mapped {
+                found.push(FetchedRef {
                     name: entry.name.clone(),
                     id: entry.id,
-                    local: Some(Local {
+                    local: Some(LocalName {
                         name,
                         force: spec.force,
                         old: None,
                     }),
-                    merge: Standing::Ignore,
+                    merge: FetchHeadKind::Ignore,
                     needs_cut: false,
                 });
             }
@@ -313,7 +313,7 @@ fn is_storable(name: &BStr) -> bool {
 }
 
 /// Returns the refs of the remote that the current branch merges (`branch.NAME.merge`).
-pub(super) fn configured_merges(work: &Work<'_>) -> Result<Vec<BString>> {
+pub(super) fn configured_merges(work: &FetchRun<'_>) -> Result<Vec<BString>> {
     let head = work.repository.refs().head()?;
     let Some(branch) = head.branch() else {
         return Ok(Vec::new());
@@ -329,11 +329,11 @@ pub(super) fn configured_merges(work: &Work<'_>) -> Result<Vec<BString>> {
 /// Returns the missing tags of the remote that point to existing objects, or to objects that are
 /// being fetched.
 pub(super) fn followed_tags(
-    work: &Work<'_>,
+    work: &FetchRun<'_>,
     refs: &[RemoteRef],
-    entries: &[Mapped],
+    entries: &[FetchedRef],
     store: &Store,
-) -> Result<Vec<Mapped>> {
+) -> Result<Vec<FetchedRef>> {
     let fetched: HashSet<ObjectId> = entries.iter().map(|entry| entry.id).collect();
     let named: HashSet<&BString> = entries
         .iter()
@@ -351,19 +351,19 @@ pub(super) fn followed_tags(
         let mut is_here = fetched.contains(&id);
         for id in [Some(id), theirs.peeled].into_iter().flatten() {
             let mut exists =
-                || existing.get_or_ask(&id, || store.contains(&id).map_err(from_store));
+                || existing.get_or_insert_with(&id, || store.contains(&id).map_err(from_store));
             is_here = is_here || fetched.contains(&id) || exists()?;
         }
         if is_here && is_storable(theirs.name.as_bstr()) {
-            found.push(Mapped {
+            found.push(FetchedRef {
                 name: theirs.name.clone(),
                 id,
-                local: Some(Local {
+                local: Some(LocalName {
                     name: theirs.name.clone(),
                     force: false,
                     old: None,
                 }),
-                merge: Standing::NotForMerge,
+                merge: FetchHeadKind::NotForMerge,
                 needs_cut: false,
             });
         }
@@ -375,9 +375,9 @@ pub(super) fn followed_tags(
 
 /// Removes duplicate entries with the same local name. Fails if different remote refs have the same
 /// local name.
-fn without_duplicates(entries: Vec<Mapped>, out: &mut Outcome) -> Result<Vec<Mapped>> {
+fn without_duplicates(entries: Vec<FetchedRef>, out: &mut Outcome) -> Result<Vec<FetchedRef>> {
     let mut by_name: HashMap<BString, usize> = HashMap::new();
-    let mut kept: Vec<Mapped> = Vec::with_capacity(entries.len());
+    let mut kept: Vec<FetchedRef> = Vec::with_capacity(entries.len());
     for entry in entries {
         let Some(local) = &entry.local else {
             kept.push(entry);
@@ -389,18 +389,21 @@ fn without_duplicates(entries: Vec<Mapped>, out: &mut Outcome) -> Result<Vec<Map
                 kept.push(entry);
             }
             Some(&at) if kept[at].name == entry.name => {}
-            Some(&at) if entry.merge != Standing::Ignore && kept[at].merge != Standing::Ignore => {
+            Some(&at)
+                if entry.merge != FetchHeadKind::Ignore
+                    && kept[at].merge != FetchHeadKind::Ignore =>
+            {
                 let (first, second, ours) = (&kept[at].name, &entry.name, &local.name);
                 let message = format!("Cannot fetch both {first} and {second} to {ours}");
                 return Err(Error::new(ErrorKind::InvalidInput, message));
             }
-            Some(&at) if kept[at].merge == Standing::Ignore => {
+            Some(&at) if kept[at].merge == FetchHeadKind::Ignore => {
                 let (first, second, ours) = (&kept[at].name, &entry.name, &local.name);
                 let message = format!("{ours} tracks both {first} and {second}");
                 return Err(Error::new(ErrorKind::InvalidInput, message));
             }
             Some(&at) => {
-                out.warnings.push(Warning::UnusualSource {
+                out.warnings.push(FetchWarning::UnusualSource {
                     local: local.name.clone(),
                     usual: entry.name.clone(),
                     fetched: kept[at].name.clone(),

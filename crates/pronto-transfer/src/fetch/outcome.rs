@@ -24,9 +24,9 @@ pub struct Outcome {
     /// The symrefs whose target was deleted, or would be with `dry_run`.
     pub dangling: Vec<Dangling>,
     /// The errors that did not end the fetch.
-    pub errors: Vec<Failure>,
+    pub errors: Vec<FetchFailure>,
     /// The warnings, in order.
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<FetchWarning>,
     /// Whether an update was refused.
     pub failed: bool,
     /// The full remote names of the branches that `FETCH_HEAD` marks for merge.
@@ -43,9 +43,9 @@ pub struct Update {
     /// The kind of update.
     pub flag: Flag,
     /// A summary of the change.
-    pub summary: Summary,
+    pub summary: UpdateSummary,
     /// A note: the reason of a refusal, or that the update was forced.
-    pub note: Option<Note>,
+    pub note: Option<UpdateNote>,
     /// The full remote name; empty for a deleted ref.
     pub remote: BString,
     /// The full local name, or `FETCH_HEAD`.
@@ -95,7 +95,7 @@ impl Flag {
 /// `1234567..89abcde`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Summary {
+pub enum UpdateSummary {
     /// The ref already has the fetched value.
     UpToDate,
     /// The tag is new.
@@ -118,19 +118,19 @@ pub enum Summary {
     Sideways(String, String),
 }
 
-impl fmt::Display for Summary {
+impl fmt::Display for UpdateSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Summary::UpToDate => "[up to date]",
-            Summary::NewTag => "[new tag]",
-            Summary::NewBranch => "[new branch]",
-            Summary::NewRef => "[new ref]",
-            Summary::Fetched(kind) => kind,
-            Summary::TagUpdate => "[tag update]",
-            Summary::Rejected => "[rejected]",
-            Summary::Deleted => "[deleted]",
-            Summary::Forward(old, new) => return write!(f, "{old}..{new}"),
-            Summary::Sideways(old, new) => return write!(f, "{old}...{new}"),
+            UpdateSummary::UpToDate => "[up to date]",
+            UpdateSummary::NewTag => "[new tag]",
+            UpdateSummary::NewBranch => "[new branch]",
+            UpdateSummary::NewRef => "[new ref]",
+            UpdateSummary::Fetched(kind) => kind,
+            UpdateSummary::TagUpdate => "[tag update]",
+            UpdateSummary::Rejected => "[rejected]",
+            UpdateSummary::Deleted => "[deleted]",
+            UpdateSummary::Forward(old, new) => return write!(f, "{old}..{new}"),
+            UpdateSummary::Sideways(old, new) => return write!(f, "{old}...{new}"),
         })
     }
 }
@@ -138,7 +138,7 @@ impl fmt::Display for Summary {
 /// A note on an update. [`Display`](fmt::Display) gives Git's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Note {
+pub enum UpdateNote {
     /// The update was not a fast-forward, and was forced.
     Forced,
     /// The update was refused, because a worktree has the branch checked out.
@@ -151,14 +151,14 @@ pub enum Note {
     NotWritten,
 }
 
-impl fmt::Display for Note {
+impl fmt::Display for UpdateNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Note::Forced => "forced update",
-            Note::CheckedOut => "can't fetch into checked-out branch",
-            Note::ExistingTag => "would clobber existing tag",
-            Note::NotFastForward => "non-fast-forward",
-            Note::NotWritten => "unable to update local ref",
+            UpdateNote::Forced => "forced update",
+            UpdateNote::CheckedOut => "can't fetch into checked-out branch",
+            UpdateNote::ExistingTag => "would clobber existing tag",
+            UpdateNote::NotFastForward => "non-fast-forward",
+            UpdateNote::NotWritten => "unable to update local ref",
         })
     }
 }
@@ -166,7 +166,7 @@ impl fmt::Display for Note {
 /// An error that does not end a fetch. [`Display`](fmt::Display) gives Git's message.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum Failure {
+pub enum FetchFailure {
     /// The local name of a ref is invalid or not below `refs/`.
     UnstorableName(BString),
     /// A ref could not be written because its name conflicts with another ref, like `a/b` with `a`.
@@ -178,16 +178,18 @@ pub enum Failure {
     NotWritten(Error),
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for FetchFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::UnstorableName(name) => write!(f, "* Ignoring funny ref '{name}' locally"),
-            Failure::NameConflict { remote } => write!(
+            FetchFailure::UnstorableName(name) => {
+                write!(f, "* Ignoring funny ref '{name}' locally")
+            }
+            FetchFailure::NameConflict { remote } => write!(
                 f,
                 "some local refs could not be updated; try running\n \
                  'git remote prune {remote}' to remove any old, conflicting branches"
             ),
-            Failure::NotWritten(error) => error.fmt(f),
+            FetchFailure::NotWritten(error) => error.fmt(f),
         }
     }
 }
@@ -195,7 +197,7 @@ impl fmt::Display for Failure {
 /// A warning of a fetch. [`Display`](fmt::Display) gives Git's message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Warning {
+pub enum FetchWarning {
     /// This ref was not fetched, because it needs new shallow commits of the remote.
     ShallowRoots(BString),
     /// A local ref was updated from another remote ref than the configured one.
@@ -209,14 +211,14 @@ pub enum Warning {
     },
 }
 
-impl fmt::Display for Warning {
+impl fmt::Display for FetchWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Warning::ShallowRoots(name) => write!(
+            FetchWarning::ShallowRoots(name) => write!(
                 f,
                 "rejected {name} because shallow roots are not allowed to be updated"
             ),
-            Warning::UnusualSource {
+            FetchWarning::UnusualSource {
                 local,
                 usual,
                 fetched,

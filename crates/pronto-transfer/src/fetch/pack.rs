@@ -7,11 +7,11 @@ use std::collections::HashSet;
 use bstr::{BString, ByteSlice};
 use pronto_hash::ObjectId;
 use pronto_io::watch::Watch;
-use pronto_wire::advertisement::{LsRefs, RemoteRef, Version};
-use pronto_wire::client::Client;
+use pronto_wire::advertisement::{LsRefs, ProtocolVersion, RemoteRef};
+use pronto_wire::client::FetchClient;
 
-use super::map::{Mapped, Standing};
-use super::{Options, Outcome, ReceivedPack, Work, download};
+use super::map::{FetchHeadKind, FetchedRef};
+use super::{FetchRun, Options, Outcome, ReceivedPack, download};
 use crate::refs::name::{self, Form};
 use crate::remote::Remote;
 use crate::remote::connection::from_wire;
@@ -53,14 +53,14 @@ impl Sought {
 /// The refs and objects that [`fetch_pack`] requests.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
-pub struct Selection {
+pub struct FetchSelection {
     /// The requested refs and objects.
     pub sought: Vec<Sought>,
     /// Request all refs, too (`--all`).
     pub all: bool,
 }
 
-impl Selection {
+impl FetchSelection {
     /// Returns the requested refs and objects without duplicates, sorted by name.
     pub fn distinct(&self) -> Vec<&Sought> {
         let mut sought: Vec<&Sought> = self.sought.iter().collect();
@@ -73,7 +73,7 @@ impl Selection {
 /// Rules for the packs that [`fetch_pack`] receives.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
-pub struct Rules {
+pub struct FetchRules {
     /// The content of the `.promisor` file, if the pack is a promisor pack (`--from-promisor`).
     pub promised: Option<Vec<u8>>,
     /// Create a `.keep` file for a [kept](Options::keep) pack even if all objects would be unpacked
@@ -97,7 +97,7 @@ pub struct Tip {
 /// The result of a [`fetch_pack`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Packed {
+pub struct FetchedPack {
     /// The fetched refs and objects, in the order in which the server advertises them.
     pub refs: Vec<Tip>,
     /// The received packs that were not unpacked.
@@ -119,31 +119,31 @@ pub struct Packed {
 pub fn fetch_pack(
     repository: &Repository,
     remote: &Remote,
-    selection: &Selection,
+    selection: &FetchSelection,
     options: &Options,
     watch: &Watch<'_>,
-) -> Result<Packed> {
+) -> Result<FetchedPack> {
     support::require(Operation::FetchPack, repository)?;
-    let work = Work::prepare(repository, remote, options, watch)?;
+    let work = FetchRun::prepare(repository, remote, options, watch)?;
     let mut client = work.connect()?;
     let request = LsRefs {
         prefixes: Vec::new(),
         server_options: Vec::new(),
     };
     let refs = client.refs(&request).map_err(from_wire)?;
-    if refs.is_empty() && client.version() != Version::V2 {
+    if refs.is_empty() && client.version() != ProtocolVersion::V2 {
         let _ = client.close();
         return Err(Error::new(ErrorKind::Transport, "no matching remote head"));
     }
     let is_verbose = options.rules.as_ref().is_some_and(|rules| rules.is_verbose);
-    if is_verbose && client.version() != Version::V2 {
-        verbose::tell_capabilities(client.capabilities(), watch.progress());
+    if is_verbose && client.version() != ProtocolVersion::V2 {
+        verbose::report_capabilities(client.capabilities(), watch.progress());
     }
-    let mut packed = Packed::default();
+    let mut packed = FetchedPack::default();
     let mut entries = select(&work, &client, &refs, selection, &mut packed);
     let mut client = Some(client);
     if is_verbose {
-        verbose::tell(&work, &refs, &entries)?;
+        verbose::report_refs(&work, &refs, &entries)?;
     }
     let mut fetched = download::Fetched::begin(&work)?;
     fetched.take(&work, &mut client, &refs, &mut entries)?;
@@ -164,12 +164,12 @@ pub fn fetch_pack(
 
 /// Selects the requested refs among `refs`, and the requested objects that the server allows.
 fn select(
-    work: &Work<'_>,
-    client: &Client,
+    work: &FetchRun<'_>,
+    client: &FetchClient,
     refs: &[RemoteRef],
-    selection: &Selection,
-    packed: &mut Packed,
-) -> Vec<Mapped> {
+    selection: &FetchSelection,
+    packed: &mut FetchedPack,
+) -> Vec<FetchedRef> {
     let sought = selection.distinct();
     let mut unmatched: Vec<&Sought> = sought.clone();
     let names: HashSet<&BString> = sought.iter().map(|sought| &sought.name).collect();
@@ -190,7 +190,7 @@ fn select(
             unmatched.retain(|sought| sought.name != theirs.name);
         }
     }
-    let allows = client.version() == Version::V2
+    let allows = client.version() == ProtocolVersion::V2
         || ["allow-tip-sha1-in-want", "allow-reachable-sha1-in-want"]
             .iter()
             .any(|ability| client.capabilities().has(ability));
@@ -207,12 +207,12 @@ fn select(
     entries
 }
 
-fn entry(name: BString, id: ObjectId) -> Mapped {
-    Mapped {
+fn entry(name: BString, id: ObjectId) -> FetchedRef {
+    FetchedRef {
         name,
         id,
         local: None,
-        merge: Standing::NotForMerge,
+        merge: FetchHeadKind::NotForMerge,
         needs_cut: false,
     }
 }

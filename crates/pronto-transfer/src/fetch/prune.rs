@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use bstr::BString;
 use pronto_hash::ObjectId;
 
-use super::map::Mapped;
-use super::{Failure, Flag, Options, Outcome, Summary, Update, Work};
+use super::map::FetchedRef;
+use super::{FetchFailure, FetchRun, Flag, Options, Outcome, Update, UpdateSummary};
 use crate::remote::{Refspec, Remote, dangling_refs, stale_refs};
 use crate::{Repository, Result};
 
@@ -58,7 +58,11 @@ pub(super) fn with_tags(
 }
 
 /// Deletes stale refs, if the options request that.
-pub(super) fn prune(work: &Work<'_>, entries: &[Mapped], outcome: &mut Outcome) -> Result<()> {
+pub(super) fn prune(
+    work: &FetchRun<'_>,
+    entries: &[FetchedRef],
+    outcome: &mut Outcome,
+) -> Result<()> {
     let config = work.repository.config();
     let is_wanted = match work.options.prune.or(work.remote.prune) {
         Some(decided) => decided,
@@ -79,13 +83,13 @@ pub(super) fn prune(work: &Work<'_>, entries: &[Mapped], outcome: &mut Outcome) 
     outcome.dangling = dangling_refs(work.repository, &stale)?;
     if !work.options.dry_run {
         let failed = work.repository.delete_refs(&stale)?;
-        outcome.errors.extend(failed.map(Failure::NotWritten));
+        outcome.errors.extend(failed.map(FetchFailure::NotWritten));
     }
     let null = ObjectId::null(work.repository.object_hash());
     for name in &stale {
         outcome.updates.push(Update {
             flag: Flag::Pruned,
-            summary: Summary::Deleted,
+            summary: UpdateSummary::Deleted,
             note: None,
             remote: BString::default(),
             local: name.clone(),

@@ -3,16 +3,16 @@
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 
-use super::map::{Local, Mapped, Standing};
-use super::{Failure, Flag, Note, Outcome, Summary, Update, Work, head_file};
-use crate::refs::Expected;
-use crate::remote::{History, from_store};
+use super::map::{FetchHeadKind, FetchedRef, LocalName};
+use super::{FetchFailure, FetchRun, Flag, Outcome, Update, UpdateNote, UpdateSummary, head_file};
+use crate::refs::ExpectedValue;
+use crate::remote::{NegotiationHistory, from_store};
 use crate::{Error, ErrorKind, Result};
 
 /// A planned change of a ref.
 struct Planned {
     /// The position among the reported updates.
-    told: usize,
+    reported: usize,
     local: BString,
     new: ObjectId,
     old: Option<ObjectId>,
@@ -23,8 +23,8 @@ struct Planned {
 ///
 /// If another process changes a ref in the meantime, the decision is repeated, because the ref may
 /// already have the fetched value, or the update may no longer be a fast-forward.
-pub(super) fn apply(work: &Work<'_>, all: &[Mapped], outcome: &mut Outcome) -> Result<()> {
-    let mut entries: Vec<Mapped> = all
+pub(super) fn apply(work: &FetchRun<'_>, all: &[FetchedRef], outcome: &mut Outcome) -> Result<()> {
+    let mut entries: Vec<FetchedRef> = all
         .iter()
         .filter(|entry| !entry.needs_cut)
         .cloned()
@@ -37,7 +37,7 @@ pub(super) fn apply(work: &Work<'_>, all: &[Mapped], outcome: &mut Outcome) -> R
         if is_refused && writes_list && !work.options.atomic {
             // If a hook refuses the transaction, the fetch fails after `FETCH_HEAD` is written.
             entries.sort_by_key(|entry| entry.merge);
-            let entries: Vec<&Mapped> = entries.iter().collect();
+            let entries: Vec<&FetchedRef> = entries.iter().collect();
             head_file::write(work, &entries)?;
         }
         let ordered = updated?;
@@ -54,7 +54,7 @@ pub(super) fn apply(work: &Work<'_>, all: &[Mapped], outcome: &mut Outcome) -> R
         }
         let is_undone = work.options.atomic && outcome.failed;
         if writes_list && !is_undone {
-            let entries: Vec<&Mapped> = ordered.iter().collect();
+            let entries: Vec<&FetchedRef> = ordered.iter().collect();
             head_file::write(work, &entries)?;
         }
         break;
@@ -69,22 +69,22 @@ const MOST_ATTEMPTS: u32 = 20;
 /// has changed or locked one of the refs, and `may_repeat` allows another attempt; nothing has
 /// changed then.
 fn update(
-    work: &Work<'_>,
-    entries: &[Mapped],
+    work: &FetchRun<'_>,
+    entries: &[FetchedRef],
     outcome: &mut Outcome,
     may_repeat: bool,
-) -> Result<Option<Vec<Mapped>>> {
+) -> Result<Option<Vec<FetchedRef>>> {
     let mut planner = Planner {
         work,
-        history: History::new(work.repository.objects()?, &work.cut),
+        history: NegotiationHistory::new(work.repository.objects()?, &work.cut),
         planned: Vec::new(),
         outcome,
     };
     let mut ordered = entries.to_vec();
     for entry in &mut ordered {
         let commit = planner.history.peel(&entry.id).map_err(from_store)?;
-        if commit.is_none() && entry.merge == Standing::Merge {
-            entry.merge = Standing::NotForMerge;
+        if commit.is_none() && entry.merge == FetchHeadKind::Merge {
+            entry.merge = FetchHeadKind::NotForMerge;
         }
     }
     ordered.sort_by_key(|entry| entry.merge);
@@ -94,7 +94,7 @@ fn update(
     let planned = std::mem::take(&mut planner.planned);
     let merges = ordered
         .iter()
-        .filter(|entry| entry.merge == Standing::Merge);
+        .filter(|entry| entry.merge == FetchHeadKind::Merge);
     outcome.for_merge = merges.map(|entry| entry.name.clone()).collect();
     let may_commit = !(work.options.atomic && outcome.failed);
     if !work.options.dry_run && may_commit && !commit(work, &planned, outcome, may_repeat)? {
@@ -104,30 +104,30 @@ fn update(
 }
 
 struct Planner<'a> {
-    work: &'a Work<'a>,
-    history: History<'a>,
+    work: &'a FetchRun<'a>,
+    history: NegotiationHistory<'a>,
     planned: Vec<Planned>,
     outcome: &'a mut Outcome,
 }
 
 impl Planner<'_> {
-    fn plan(&mut self, entry: &Mapped) -> Result<()> {
+    fn plan(&mut self, entry: &FetchedRef) -> Result<()> {
         let Some(local) = &entry.local else {
             if self.work.options.write_fetch_head || self.work.options.dry_run {
                 let (kind, _) = head_file::described(entry.name.as_bstr());
                 let kind = if kind.is_empty() { "branch" } else { kind };
-                let local = Local {
+                let local = LocalName {
                     name: "FETCH_HEAD".into(),
                     force: false,
                     old: None,
                 };
-                self.tell(entry, &local, Flag::New, Summary::Fetched(kind), None);
+                self.report(entry, &local, Flag::New, UpdateSummary::Fetched(kind), None);
             }
             return Ok(());
         };
         if local.old == Some(entry.id) {
-            if self.work.options.tell_unchanged {
-                self.tell(entry, local, Flag::UpToDate, Summary::UpToDate, None);
+            if self.work.options.report_unchanged {
+                self.report(entry, local, Flag::UpToDate, UpdateSummary::UpToDate, None);
             }
             return Ok(());
         }
@@ -136,13 +136,13 @@ impl Planner<'_> {
             return self.plan_new(entry, local);
         };
         if self.is_checked_out(local)? {
-            return self.reject(entry, local, Note::CheckedOut);
+            return self.reject(entry, local, UpdateNote::CheckedOut);
         }
         if local.name.starts_with(b"refs/tags/") {
             if !forced {
-                return self.reject(entry, local, Note::ExistingTag);
+                return self.reject(entry, local, UpdateNote::ExistingTag);
             }
-            self.tell(entry, local, Flag::Tag, Summary::TagUpdate, None);
+            self.report(entry, local, Flag::Tag, UpdateSummary::TagUpdate, None);
             return self.record(entry, local, "updating tag");
         }
         let current = self.history.peel(&old).map_err(from_store)?;
@@ -159,28 +159,28 @@ impl Planner<'_> {
                 .is_ancestor(&current, &updated, &self.work.cut)?;
         let (from, to) = (self.short(&old)?, self.short(&entry.id)?);
         if is_forward {
-            let summary = Summary::Forward(from, to);
-            self.tell(entry, local, Flag::FastForward, summary, None);
+            let summary = UpdateSummary::Forward(from, to);
+            self.report(entry, local, Flag::FastForward, summary, None);
             self.record(entry, local, "fast-forward")
         } else if forced {
-            let summary = Summary::Sideways(from, to);
-            let note = Some(Note::Forced);
-            self.tell(entry, local, Flag::Forced, summary, note);
+            let summary = UpdateSummary::Sideways(from, to);
+            let note = Some(UpdateNote::Forced);
+            self.report(entry, local, Flag::Forced, summary, note);
             self.record(entry, local, "forced-update")
         } else {
-            self.reject(entry, local, Note::NotFastForward)
+            self.reject(entry, local, UpdateNote::NotFastForward)
         }
     }
 
-    fn plan_new(&mut self, entry: &Mapped, local: &Local) -> Result<()> {
+    fn plan_new(&mut self, entry: &FetchedRef, local: &LocalName) -> Result<()> {
         let (message, what) = if entry.name.starts_with(b"refs/tags/") {
-            ("storing tag", Summary::NewTag)
+            ("storing tag", UpdateSummary::NewTag)
         } else if entry.name.starts_with(b"refs/heads/") {
-            ("storing head", Summary::NewBranch)
+            ("storing head", UpdateSummary::NewBranch)
         } else {
-            ("storing ref", Summary::NewRef)
+            ("storing ref", UpdateSummary::NewRef)
         };
-        self.tell(entry, local, Flag::New, what, None);
+        self.report(entry, local, Flag::New, what, None);
         self.record(entry, local, message)
     }
 
@@ -189,7 +189,7 @@ impl Planner<'_> {
     }
 
     /// Whether a worktree has the branch checked out.
-    fn is_checked_out(&self, local: &Local) -> Result<bool> {
+    fn is_checked_out(&self, local: &LocalName) -> Result<bool> {
         if self.work.options.update_head {
             return Ok(false);
         }
@@ -197,19 +197,25 @@ impl Planner<'_> {
         Ok(self.work.checked_out.iter().any(|(found, _)| found == name))
     }
 
-    fn reject(&mut self, entry: &Mapped, local: &Local, note: Note) -> Result<()> {
+    fn reject(&mut self, entry: &FetchedRef, local: &LocalName, note: UpdateNote) -> Result<()> {
         self.outcome.failed = true;
-        self.tell(entry, local, Flag::Rejected, Summary::Rejected, Some(note));
+        self.report(
+            entry,
+            local,
+            Flag::Rejected,
+            UpdateSummary::Rejected,
+            Some(note),
+        );
         Ok(())
     }
 
-    fn tell(
+    fn report(
         &mut self,
-        entry: &Mapped,
-        local: &Local,
+        entry: &FetchedRef,
+        local: &LocalName,
         flag: Flag,
-        summary: Summary,
-        note: Option<Note>,
+        summary: UpdateSummary,
+        note: Option<UpdateNote>,
     ) {
         let null = ObjectId::null(entry.id.kind());
         self.outcome.updates.push(Update {
@@ -224,10 +230,10 @@ impl Planner<'_> {
     }
 
     /// Plans the change that was reported last.
-    fn record(&mut self, entry: &Mapped, local: &Local, what: &str) -> Result<()> {
+    fn record(&mut self, entry: &FetchedRef, local: &LocalName, what: &str) -> Result<()> {
         let action = &self.work.options.action;
         self.planned.push(Planned {
-            told: self.outcome.updates.len() - 1,
+            reported: self.outcome.updates.len() - 1,
             local: local.name.clone(),
             new: entry.id,
             old: local.old,
@@ -241,7 +247,7 @@ impl Planner<'_> {
 /// applied one by one, unless `--atomic` requires all or none. Returns `false` if another process
 /// holds a lock or has changed a ref, and `may_repeat` is set.
 fn commit(
-    work: &Work<'_>,
+    work: &FetchRun<'_>,
     planned: &[Planned],
     outcome: &mut Outcome,
     may_repeat: bool,
@@ -259,7 +265,7 @@ fn commit(
     }
     if work.options.atomic {
         outcome.failed = true;
-        outcome.errors.push(Failure::NotWritten(error));
+        outcome.errors.push(FetchFailure::NotWritten(error));
         return Ok(true);
     }
     let mut has_conflict = false;
@@ -273,25 +279,25 @@ fn commit(
             let is_first = !has_conflict && *error.kind() == ErrorKind::NameConflict;
             has_conflict |= is_first;
             outcome.errors.push(match is_first {
-                true => Failure::NameConflict {
+                true => FetchFailure::NameConflict {
                     remote: work.remote.name.clone(),
                 },
-                false => Failure::NotWritten(error),
+                false => FetchFailure::NotWritten(error),
             });
-            let told = &mut outcome.updates[one.told];
-            told.flag = Flag::Rejected;
-            told.note = Some(Note::NotWritten);
+            let reported = &mut outcome.updates[one.reported];
+            reported.flag = Flag::Rejected;
+            reported.note = Some(UpdateNote::NotWritten);
         }
     }
     Ok(true)
 }
 
-fn commit_some(work: &Work<'_>, planned: &[&Planned]) -> Result<(), Error> {
+fn commit_some(work: &FetchRun<'_>, planned: &[&Planned]) -> Result<(), Error> {
     let mut transaction = work.repository.transaction();
     for change in planned {
         let expected = match change.old {
-            Some(old) => Expected::Object(old),
-            None => Expected::Missing,
+            Some(old) => ExpectedValue::Object(old),
+            None => ExpectedValue::Missing,
         };
         let message: &BStr = change.message.as_bstr();
         transaction.update(&change.local, change.new, expected, message);
@@ -300,7 +306,7 @@ fn commit_some(work: &Work<'_>, planned: &[&Planned]) -> Result<(), Error> {
 }
 
 /// Returns the width of a summary with two abbreviated ids.
-fn summary_width(work: &Work<'_>, entries: &[Mapped]) -> Result<usize> {
+fn summary_width(work: &FetchRun<'_>, entries: &[FetchedRef]) -> Result<usize> {
     let length = work.repository.abbreviation_length()?;
     let mut widest = length;
     for entry in entries {

@@ -3,15 +3,15 @@
 use bstr::{BStr, BString};
 use pronto_io::interrupt::Interrupt;
 use pronto_signing::{Settings, Signer};
-use pronto_wire::advertisement::Greeting;
-use pronto_wire::certificate::{Change, Draft, check_nonce};
-use pronto_wire::push::Command;
+use pronto_wire::advertisement::ServerGreeting;
+use pronto_wire::certificate::{CertificateDraft, CertifiedUpdate, check_nonce};
+use pronto_wire::push::PushCommand;
 
 use super::Options;
 use crate::config::{Config, value};
 use crate::remote::connection::{from_wire, shown};
 use crate::{Error, ErrorKind, Repository, Result};
-use pronto_repository::identity::{self, Care, Role};
+use pronto_repository::identity::{self, Care, IdentityRole};
 
 /// The mode of signing a push (`--signed`, `push.gpgSign`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,7 +60,7 @@ impl Signed {
 /// # Errors
 /// Fails with [`ErrorKind::Transport`] if a signature is required and the remote does not support
 /// signed pushes, or its nonce is malformed.
-pub(super) fn nonce(greeting: &Greeting, signed: Signed) -> Result<Option<BString>> {
+pub(super) fn nonce(greeting: &ServerGreeting, signed: Signed) -> Result<Option<BString>> {
     if signed == Signed::Never {
         return Ok(None);
     }
@@ -95,7 +95,7 @@ impl Unsigned<'_> {
     /// [`ErrorKind::Interrupted`] if the operation is interrupted.
     pub(super) fn sign(
         self,
-        commands: &[Command],
+        commands: &[PushCommand],
         interrupt: &Interrupt,
     ) -> Result<Option<BString>> {
         let (config, environment) = (self.repository.config(), self.repository.environment());
@@ -103,10 +103,11 @@ impl Unsigned<'_> {
         let directory = self.repository.working_dir();
         let signer = Signer::new(&settings, directory, environment, interrupt);
         let key = signer.key(|| {
-            let found = identity::signature(Role::Committer, Care::Strict, config, environment)?;
+            let found =
+                identity::signature(IdentityRole::Committer, Care::Strict, config, environment)?;
             Ok(format!("{} <{}>", found.name, found.email).into())
         })?;
-        let draft = Draft {
+        let draft = CertificateDraft {
             key: signer.key_id(&key)?,
             time: identity::now().to_string(),
             pushee: shown(self.url),
@@ -116,7 +117,7 @@ impl Unsigned<'_> {
         if commands.is_empty() {
             return Ok(None);
         }
-        let changes = commands.iter().map(|command| Change {
+        let changes = commands.iter().map(|command| CertifiedUpdate {
             old: command.old,
             new: command.new,
             name: command.name.as_ref(),

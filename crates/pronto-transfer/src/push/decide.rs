@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;
 
-use super::{Options, PushedRef, Status};
+use super::{Options, PushStatus, PushedRef};
 use crate::objects::from_odb;
 use crate::{Repository, Result};
 
@@ -23,15 +23,15 @@ pub(super) fn decide(
         }
         pushed.deletes = pushed.new.is_null();
         if !pushed.deletes && pushed.old == pushed.new {
-            pushed.status = Status::UpToDate;
+            pushed.status = PushStatus::UpToDate;
             continue;
         }
         let mut is_forced = pushed.force || options.force;
         let mut rejection = None;
         if let Some(lease) = &pushed.lease {
             match lease.expected == pushed.old {
-                false => rejection = Some(Status::RejectStale),
-                true if lease.is_unseen => rejection = Some(Status::RejectRemoteUpdated),
+                false => rejection = Some(PushStatus::RejectStale),
+                true if lease.is_unseen => rejection = Some(PushStatus::RejectRemoteUpdated),
                 true => is_forced = true,
             }
         }
@@ -48,22 +48,22 @@ pub(super) fn decide(
 }
 
 /// Returns the reason why an update is rejected without force.
-fn rejection_of(repository: &Repository, pushed: &PushedRef) -> Result<Option<Status>> {
+fn rejection_of(repository: &Repository, pushed: &PushedRef) -> Result<Option<PushStatus>> {
     if pushed.name.starts_with(b"refs/tags/") {
-        return Ok(Some(Status::RejectAlreadyExists));
+        return Ok(Some(PushStatus::RejectAlreadyExists));
     }
     let store = repository.objects()?;
     if !store.contains(&pushed.old).map_err(from_odb)? {
-        return Ok(Some(Status::RejectFetchFirst));
+        return Ok(Some(PushStatus::RejectFetchFirst));
     }
     let old = commit_of(repository, pushed.old)?;
     let (Some(old), Some(new)) = (old, commit_of(repository, pushed.new)?) else {
-        return Ok(Some(Status::RejectNeedsForce));
+        return Ok(Some(PushStatus::RejectNeedsForce));
     };
     let cuts: BTreeSet<ObjectId> = repository.shallow_commits()?.iter().copied().collect();
     match repository.is_ancestor(&old, &new, &cuts)? {
         true => Ok(None),
-        false => Ok(Some(Status::RejectNonFastForward)),
+        false => Ok(Some(PushStatus::RejectNonFastForward)),
     }
 }
 

@@ -4,7 +4,7 @@
 use bstr::{BStr, BString, ByteSlice};
 
 use super::matching::{Meant, local_refs, meant};
-use super::{Destination, PushSpec};
+use super::{PushRemote, PushSpec};
 use crate::remote::Remote;
 use crate::{Error, ErrorKind, Repository, Result};
 
@@ -42,7 +42,7 @@ impl PushDefault {
 
 /// The default refspecs of a push.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Defaults {
+pub struct DefaultRefspecs {
     /// The refspecs.
     pub specs: Vec<PushSpec>,
     /// Whether the pushed branch becomes the upstream (`push.autoSetupRemote`).
@@ -57,11 +57,11 @@ pub struct Defaults {
 /// setting is malformed.
 pub fn default_specs(
     repository: &Repository,
-    destination: &Destination,
+    destination: &PushRemote,
     set_upstream: bool,
-) -> Result<Defaults> {
+) -> Result<DefaultRefspecs> {
     if !destination.push.is_empty() {
-        return Ok(Defaults {
+        return Ok(DefaultRefspecs {
             specs: destination.push.clone(),
             set_upstream,
         });
@@ -69,7 +69,7 @@ pub fn default_specs(
     let push_default = PushDefault::of(repository)?;
     match push_default {
         PushDefault::Matching => {
-            return Ok(Defaults {
+            return Ok(DefaultRefspecs {
                 specs: vec![PushSpec::parse(":".into())?],
                 set_upstream,
             });
@@ -91,7 +91,7 @@ pub fn default_specs(
             destination.name
         ));
     };
-    let branch = Branch::of(repository, short)?;
+    let branch = FollowingBranch::of(repository, short)?;
     let auto = repository.config().bool_or("push.autosetupremote", false)?;
     let same_remote = destination.name == branch.remote_or_default;
     let full: BString = [b"refs/heads/", short.as_bytes()].concat().into();
@@ -116,21 +116,21 @@ pub fn default_specs(
         }
     };
     let text: BString = [full.as_bytes(), b":", target.as_bytes()].concat().into();
-    Ok(Defaults {
+    Ok(DefaultRefspecs {
         specs: vec![PushSpec::parse(text.as_bstr())?],
         set_upstream: set_upstream || auto && branch.merges.is_empty(),
     })
 }
 
 /// A branch with its configured upstream.
-struct Branch<'a> {
+struct FollowingBranch<'a> {
     short: &'a BStr,
     remote: Option<BString>,
     remote_or_default: BString,
     merges: Vec<BString>,
 }
 
-impl<'a> Branch<'a> {
+impl<'a> FollowingBranch<'a> {
     fn of(repository: &Repository, short: &'a BStr) -> Result<Self> {
         let config = repository.config();
         let key =
@@ -141,7 +141,7 @@ impl<'a> Branch<'a> {
             None => Remote::default_name(repository)?,
         };
         let merges = config.strings(key("merge")).map(BStr::to_owned).collect();
-        Ok(Branch {
+        Ok(FollowingBranch {
             short,
             remote,
             remote_or_default,
@@ -150,7 +150,7 @@ impl<'a> Branch<'a> {
     }
 
     /// Returns the full name of the upstream in the remote repository.
-    fn upstream(&self, destination: &Destination, auto: bool) -> Result<BString> {
+    fn upstream(&self, destination: &PushRemote, auto: bool) -> Result<BString> {
         let short = self.short;
         if self.merges.is_empty() && auto {
             return Ok([b"refs/heads/", short.as_bytes()].concat().into());
@@ -182,7 +182,7 @@ impl<'a> Branch<'a> {
 /// Returns the error for `push.default=simple` if the upstream has another name than the branch.
 fn differing<T>(
     repository: &Repository,
-    destination: &Destination,
+    destination: &PushRemote,
     upstream: &BStr,
     push_default: PushDefault,
 ) -> Result<T> {
@@ -226,7 +226,7 @@ fn fail<T>(message: impl Into<String>) -> Result<T> {
 /// [`ErrorKind::ConfigValue`] if a setting is malformed.
 pub fn expand_spec(
     repository: &Repository,
-    destination: &Destination,
+    destination: &PushRemote,
     text: &BStr,
 ) -> Result<PushSpec> {
     if text.contains(&b':') {
@@ -264,7 +264,7 @@ pub fn expand_spec(
     if let Some(short) = peer.name.strip_prefix(b"refs/heads/")
         && PushDefault::of(repository)? == PushDefault::Upstream
     {
-        let branch = Branch::of(repository, short.as_bstr())?;
+        let branch = FollowingBranch::of(repository, short.as_bstr())?;
         if let [one] = &branch.merges[..] {
             let text: BString = [text.as_bytes(), b":", one.as_bytes()].concat().into();
             return PushSpec::parse(text.as_bstr());

@@ -9,7 +9,7 @@ use crate::{Repository, Result};
 
 /// A remote repository to push to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Destination {
+pub struct PushRemote {
     /// The name of the remote, or its URL if it has no name.
     pub name: BString,
     /// The push URLs. A push goes to each of them.
@@ -31,7 +31,7 @@ pub struct Destination {
     pub proxy_auth_method: Option<BString>,
 }
 
-impl Destination {
+impl PushRemote {
     /// Returns the destination called `name`, or the one at that URL.
     ///
     /// # Errors
@@ -75,7 +75,7 @@ impl Destination {
         let name = remote.name.clone();
         let key =
             |variable: &str| [b"remote.", name.as_bytes(), b".", variable.as_bytes()].concat();
-        let mut destination = Destination {
+        let mut destination = PushRemote {
             urls: push_urls(config, name.as_bstr(), &remote.urls),
             fetch: remote.fetch,
             is_mirror: remote.is_mirror,
@@ -85,7 +85,7 @@ impl Destination {
                 include: remote.negotiation_include,
             },
             name: name.clone(),
-            ..Destination::default()
+            ..PushRemote::default()
         };
         if name.is_empty() {
             return Ok(destination);

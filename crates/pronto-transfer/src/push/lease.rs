@@ -6,7 +6,7 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 
 use super::matching::may_mean;
-use super::{Destination, PushedRef};
+use super::{PushRemote, PushedRef};
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// The expected value of one remote ref.
@@ -34,7 +34,7 @@ pub struct Leases {
 
 /// The lease of one remote ref.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Held {
+pub(super) struct RefLease {
     pub(super) expected: ObjectId,
     /// Whether the value of the remote-tracking ref was never integrated locally.
     pub(super) is_unseen: bool,
@@ -75,7 +75,7 @@ impl Leases {
 /// Assigns the leases to the refs.
 pub(super) fn apply(
     repository: &Repository,
-    destination: &Destination,
+    destination: &PushRemote,
     leases: &Leases,
     refs: &mut [PushedRef],
 ) -> Result<()> {
@@ -92,7 +92,7 @@ pub(super) fn apply(
             None => continue,
         };
         pushed.lease = Some(match expected {
-            Some(expected) => Held {
+            Some(expected) => RefLease {
                 expected,
                 is_unseen: false,
             },
@@ -105,22 +105,22 @@ pub(super) fn apply(
 /// Returns the lease with the value of the remote-tracking ref.
 fn tracked(
     repository: &Repository,
-    destination: &Destination,
+    destination: &PushRemote,
     includes: bool,
     pushed: &PushedRef,
-) -> Result<Held> {
+) -> Result<RefLease> {
     let tracking = destination.tracking(pushed.name.as_bstr());
     let found = match &tracking {
         Some(tracking) => repository.refs().id_of(tracking)?,
         None => None,
     };
     let (Some(expected), Some(tracking)) = (found, tracking) else {
-        return Ok(Held {
+        return Ok(RefLease {
             expected: repository.object_hash().null(),
             is_unseen: false,
         });
     };
-    Ok(Held {
+    Ok(RefLease {
         expected,
         is_unseen: includes && !is_included(repository, pushed, tracking.as_bstr())?,
     })

@@ -8,10 +8,10 @@ use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;
 
 use super::refspec::PushSpec;
-use super::{Peer, PushedRef};
+use super::{LocalRef, PushedRef};
 use crate::refs::name;
 use crate::{Error, ErrorKind, Repository, Result};
-use pronto_repository::{Notice, PushNotice, SentKind, Side};
+use pronto_repository::{Notice, PushNotice, RefspecSide, SentKind};
 
 /// The options of matching, beside the refspecs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,10 +27,10 @@ pub(super) struct Mode {
 }
 
 /// Returns the local refs.
-pub(super) fn local_refs(repository: &Repository) -> Result<Vec<Peer>> {
+pub(super) fn local_refs(repository: &Repository) -> Result<Vec<LocalRef>> {
     let mut found = Vec::new();
     repository.refs().for_each("refs/", |reference| {
-        found.push(Peer {
+        found.push(LocalRef {
             name: reference.name.into(),
             id: reference.id,
         });
@@ -92,7 +92,7 @@ pub(super) fn meant<'a>(short: &BStr, names: impl Iterator<Item = &'a BStr>) -> 
 /// The state of matching local and remote refs.
 pub(super) struct Matching<'a> {
     pub(super) repository: &'a Repository,
-    pub(super) local: &'a [Peer],
+    pub(super) local: &'a [LocalRef],
     pub(super) remote: Vec<PushedRef>,
     pub(super) by_name: HashMap<BString, usize>,
     /// Whether the remote has no refs. As in Git, several refspecs may then have one destination,
@@ -103,7 +103,7 @@ pub(super) struct Matching<'a> {
 impl<'a> Matching<'a> {
     pub(super) fn new(
         repository: &'a Repository,
-        local: &'a [Peer],
+        local: &'a [LocalRef],
         remote: Vec<PushedRef>,
     ) -> Self {
         let names = remote.iter().enumerate();
@@ -136,7 +136,8 @@ impl<'a> Matching<'a> {
         }
         let local = self.local;
         for peer in local {
-            let Some(found) = chosen(specs, peer.name.as_bstr(), mode.mirror, Side::Source) else {
+            let Some(found) = chosen(specs, peer.name.as_bstr(), mode.mirror, RefspecSide::Source)
+            else {
                 continue;
             };
             match self.by_name.get(&found.name) {
@@ -177,7 +178,7 @@ impl<'a> Matching<'a> {
         at
     }
 
-    fn link(&mut self, at: usize, peer: Peer, force: bool) {
+    fn link(&mut self, at: usize, peer: LocalRef, force: bool) {
         if let Some(remote) = self.remote.get_mut(at) {
             remote.peer = Some(peer);
             remote.force = force;
@@ -186,7 +187,7 @@ impl<'a> Matching<'a> {
 
     /// Returns the ref or object that an explicit refspec pushes; `None` if there is none, which is
     /// reported.
-    fn source(&self, spec: &PushSpec) -> Result<Option<Peer>> {
+    fn source(&self, spec: &PushSpec) -> Result<Option<LocalRef>> {
         let name = spec.source.as_bstr();
         let names = self.local.iter().map(|peer| peer.name.as_bstr());
         let fail = |notice: PushNotice| {
@@ -196,17 +197,17 @@ impl<'a> Matching<'a> {
         match meant(name, names) {
             Meant::One(at) => Ok(self.local.get(at).cloned()),
             Meant::Many => fail(PushNotice::Ambiguous {
-                side: Side::Source,
+                side: RefspecSide::Source,
                 name: name.to_owned(),
             }),
-            Meant::Nothing if name.is_empty() => Ok(Some(Peer {
+            Meant::Nothing if name.is_empty() => Ok(Some(LocalRef {
                 name: "(delete)".into(),
                 id: self.repository.object_hash().null(),
             })),
             Meant::Nothing => {
                 let found = self.repository.try_resolve(name, Default::default());
                 match found.ok().flatten() {
-                    Some(id) => Ok(Some(Peer {
+                    Some(id) => Ok(Some(LocalRef {
                         name: name.to_owned(),
                         id,
                     })),
@@ -230,7 +231,7 @@ impl<'a> Matching<'a> {
             Meant::One(at) => at,
             Meant::Many => {
                 self.repository.notify(Notice::Push(PushNotice::Ambiguous {
-                    side: Side::Destination,
+                    side: RefspecSide::Destination,
                     name: wanted,
                 }));
                 return Ok(false);
@@ -250,7 +251,7 @@ impl<'a> Matching<'a> {
     }
 
     /// Returns the destination of a refspec without destination: the name of the ref itself.
-    fn own_destination(&self, source: &Peer) -> Result<BString> {
+    fn own_destination(&self, source: &LocalRef) -> Result<BString> {
         let resolved = self.repository.refs().resolve(&source.name);
         let resolved = resolved.ok().flatten().filter(|found| found.id.is_some());
         let fits =
@@ -263,7 +264,7 @@ impl<'a> Matching<'a> {
 
     /// Returns the full name of a new remote ref; `None` if the name cannot be guessed, which is
     /// reported.
-    fn new_destination(&self, wanted: &BString, source: &Peer) -> Result<Option<BString>> {
+    fn new_destination(&self, wanted: &BString, source: &LocalRef) -> Result<Option<BString>> {
         if wanted.starts_with(b"refs/") {
             return Ok(Some(wanted.clone()));
         }
@@ -285,7 +286,7 @@ impl<'a> Matching<'a> {
     }
 
     /// Reports that the full name of a new remote ref cannot be guessed, and suggests a name.
-    fn report_unqualified(&self, wanted: &BStr, source: &Peer) -> Result<()> {
+    fn report_unqualified(&self, wanted: &BStr, source: &LocalRef) -> Result<()> {
         let notify = |notice| self.repository.notify(Notice::Push(notice));
         notify(PushNotice::Unqualified {
             destination: wanted.to_owned(),
@@ -365,9 +366,14 @@ impl<'a> Matching<'a> {
         let here: HashSet<&BStr> = self.local.iter().map(|peer| peer.name.as_bstr()).collect();
         let null = self.repository.object_hash().null();
         for remote in self.remote.iter_mut().filter(|it| it.peer.is_none()) {
-            let found = chosen(specs, remote.name.as_bstr(), mirror, Side::Destination);
+            let found = chosen(
+                specs,
+                remote.name.as_bstr(),
+                mirror,
+                RefspecSide::Destination,
+            );
             if found.is_some_and(|found| !here.contains(found.name.as_bstr())) {
-                remote.peer = Some(Peer {
+                remote.peer = Some(LocalRef {
                     name: "(delete)".into(),
                     id: null,
                 });
@@ -378,16 +384,21 @@ impl<'a> Matching<'a> {
 }
 
 /// The refspec that matches a ref, and the name of the ref on the remote.
-struct Chosen<'a> {
+struct MatchingSpec<'a> {
     name: BString,
     spec: &'a PushSpec,
 }
 
-fn chosen<'a>(specs: &'a [PushSpec], name: &BStr, mirror: bool, side: Side) -> Option<Chosen<'a>> {
+fn chosen<'a>(
+    specs: &'a [PushSpec],
+    name: &BStr,
+    mirror: bool,
+    side: RefspecSide,
+) -> Option<MatchingSpec<'a>> {
     let mut matching: Option<&PushSpec> = None;
     if specs
         .iter()
-        .any(|spec| side == Side::Source && spec.excludes(name))
+        .any(|spec| side == RefspecSide::Source && spec.excludes(name))
     {
         return None;
     }
@@ -402,16 +413,16 @@ fn chosen<'a>(specs: &'a [PushSpec], name: &BStr, mirror: bool, side: Side) -> O
             continue;
         }
         let expanded = match side {
-            Side::Source => spec.expand(name),
-            Side::Destination => spec.expand_back(name),
+            RefspecSide::Source => spec.expand(name),
+            RefspecSide::Destination => spec.expand_back(name),
         };
         if let Some(name) = expanded {
-            return Some(Chosen { name, spec });
+            return Some(MatchingSpec { name, spec });
         }
     }
     let spec = matching?;
     let fits = mirror || name.starts_with(b"refs/heads/");
-    fits.then(|| Chosen {
+    fits.then(|| MatchingSpec {
         name: name.to_owned(),
         spec,
     })

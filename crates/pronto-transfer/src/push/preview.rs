@@ -5,7 +5,7 @@ use pronto_hash::ObjectId;
 use pronto_wire::advertisement::RemoteRef;
 
 use super::matching::{self, Matching, Mode};
-use super::{Destination, Peer, PushSpec, PushedRef};
+use super::{LocalRef, PushRemote, PushSpec, PushedRef};
 use crate::{Repository, Result};
 
 /// A remote ref and the value that would be pushed to it.
@@ -17,7 +17,7 @@ pub struct Preview {
     /// The current value; null if the ref does not exist.
     pub old: ObjectId,
     /// The local ref or object that would be pushed.
-    pub peer: Peer,
+    pub peer: LocalRef,
     /// Whether the refspec allows updates that are not fast-forwards (`+`).
     pub force: bool,
 }
@@ -30,7 +30,7 @@ pub struct Preview {
 /// Fails if the local refs cannot be read.
 pub fn preview(
     repository: &Repository,
-    destination: &Destination,
+    destination: &PushRemote,
     refs: &[RemoteRef],
 ) -> Result<Vec<Preview>> {
     let local = matching::local_refs(repository)?;

@@ -5,13 +5,13 @@ use std::io::{self, Write};
 use bstr::{BStr, BString};
 use pronto_hash::ObjectId;
 use pronto_io::watch::Watch;
-use pronto_storage::pack_objects::{self, Missing, Select};
-use pronto_wire::advertisement::Greeting;
+use pronto_storage::pack_objects::{self, MissingObjects, Select};
+use pronto_wire::advertisement::ServerGreeting;
 use pronto_wire::capabilities::AGENT;
-use pronto_wire::push::{Answer, Command, Produce, Pusher, Report, Request};
+use pronto_wire::push::{ProducePack, PushAnswer, PushCommand, Pusher, Report, Request};
 
 use super::certificate::{self, Unsigned};
-use super::{Destination, Options, PushedRef, Status};
+use super::{Options, PushRemote, PushStatus, PushedRef};
 use crate::objects::from_odb;
 use crate::remote::connection::{self, from_wire};
 use crate::remote::{Exact, Remote, common_commits};
@@ -19,7 +19,7 @@ use crate::{Error, ErrorKind, Repository, Result};
 use pronto_repository::{Notice, PushNotice};
 
 /// The capabilities that this push uses.
-struct Abilities {
+struct PeerCapabilities {
     reports: bool,
     deletes: bool,
     atomic: bool,
@@ -28,15 +28,15 @@ struct Abilities {
 
 /// A push, after its refs are matched.
 #[derive(Clone, Copy)]
-pub(super) struct Sending<'a> {
+pub(super) struct PushInProgress<'a> {
     pub(super) repository: &'a Repository,
-    pub(super) destination: &'a Destination,
+    pub(super) destination: &'a PushRemote,
     pub(super) url: &'a BStr,
     pub(super) options: &'a Options,
     pub(super) watch: &'a Watch<'a>,
 }
 
-impl Sending<'_> {
+impl PushInProgress<'_> {
     /// Sends the accepted updates, and records the report of the remote. Returns false if the push
     /// failed apart from single refs, which is reported. `commons` are commits that both sides
     /// have.
@@ -59,7 +59,7 @@ impl Sending<'_> {
         let abilities = abilities(repository, greeting, options)?;
         if !abilities.deletes {
             for pushed in refs.iter_mut().filter(|pushed| pushed.deletes) {
-                pushed.status = Status::RejectNoDelete;
+                pushed.status = PushStatus::RejectNoDelete;
             }
         }
         if let Some(rejected) = choose(refs, options, &abilities) {
@@ -69,12 +69,12 @@ impl Sending<'_> {
             return Ok(true);
         }
         let is_sent = |it: &&PushedRef| is_to_be_sent(it, options);
-        let commands = refs.iter().filter(is_sent).map(|pushed| Command {
+        let commands = refs.iter().filter(is_sent).map(|pushed| PushCommand {
             old: pushed.old,
             new: pushed.new,
             name: pushed.name.clone(),
         });
-        let commands: Vec<Command> = commands.collect();
+        let commands: Vec<PushCommand> = commands.collect();
         if options.dry_run {
             return Ok(true);
         }
@@ -115,7 +115,7 @@ impl Sending<'_> {
         found
     }
 
-    fn sign(self, nonce: BString, commands: &[Command]) -> Result<Option<BString>> {
+    fn sign(self, nonce: BString, commands: &[PushCommand]) -> Result<Option<BString>> {
         let unsigned = Unsigned {
             repository: self.repository,
             options: self.options,
@@ -143,7 +143,7 @@ impl Sending<'_> {
         let thin = !self.options.no_thin && !greeting.capabilities.has("no-thin");
         let needs_pack = !wants.is_empty();
         let produce = move |out: &mut dyn Write| -> io::Result<()> {
-            let pack = Pack {
+            let pack = SentPack {
                 wants,
                 haves,
                 thin,
@@ -151,14 +151,18 @@ impl Sending<'_> {
             };
             write_pack(repository, &pack, out, watch).map_err(|error| as_io(&error))
         };
-        let produce = needs_pack.then(|| Box::new(produce) as Produce<'_>);
+        let produce = needs_pack.then(|| Box::new(produce) as ProducePack<'_>);
         let pushed = pusher.push(request, produce, watch.progress());
         take_answer(repository, pushed.map_err(from_wire)?, refs)
     }
 }
 
 /// Chooses the capabilities of the push.
-fn abilities(repository: &Repository, greeting: &Greeting, options: &Options) -> Result<Abilities> {
+fn abilities(
+    repository: &Repository,
+    greeting: &ServerGreeting,
+    options: &Options,
+) -> Result<PeerCapabilities> {
     let there = &greeting.capabilities;
     let fail = |message: &str| Err(Error::new(ErrorKind::Transport, message));
     let hash = repository.object_hash();
@@ -206,7 +210,7 @@ fn abilities(repository: &Repository, greeting: &Greeting, options: &Options) ->
     {
         add(&format!("session-id={id}"));
     }
-    Ok(Abilities {
+    Ok(PeerCapabilities {
         reports: reports.is_some(),
         deletes: there.has("delete-refs"),
         atomic: options.atomic,
@@ -221,11 +225,15 @@ fn has_change(pushed: &PushedRef, options: &Options) -> bool {
 fn is_to_be_sent(pushed: &PushedRef, options: &Options) -> bool {
     has_change(pushed, options)
         && !pushed.status.is_rejection()
-        && pushed.status != Status::UpToDate
+        && pushed.status != PushStatus::UpToDate
 }
 
 /// Marks the refs to update. Returns the message to report if an atomic push cannot succeed.
-fn choose(refs: &mut [PushedRef], options: &Options, abilities: &Abilities) -> Option<String> {
+fn choose(
+    refs: &mut [PushedRef],
+    options: &Options,
+    abilities: &PeerCapabilities,
+) -> Option<String> {
     let rejected = refs
         .iter()
         .find(|it| has_change(it, options) && it.status.is_rejection());
@@ -238,24 +246,24 @@ fn choose(refs: &mut [PushedRef], options: &Options, abilities: &Abilities) -> O
         for pushed in refs.iter_mut().filter(|it| has_change(it, options)) {
             if matches!(
                 pushed.status,
-                Status::None | Status::Ok | Status::ExpectingReport
+                PushStatus::None | PushStatus::Ok | PushStatus::ExpectingReport
             ) {
-                pushed.status = Status::AtomicPushFailed;
+                pushed.status = PushStatus::AtomicPushFailed;
             }
         }
         return Some(message);
     }
     for pushed in refs.iter_mut().filter(|it| is_to_be_sent(it, options)) {
         pushed.status = match options.dry_run || !abilities.reports {
-            true => Status::Ok,
-            false => Status::ExpectingReport,
+            true => PushStatus::Ok,
+            false => PushStatus::ExpectingReport,
         };
     }
     None
 }
 
 /// Returns the local objects that the remote has, too.
-fn haves(repository: &Repository, greeting: &Greeting) -> Result<Vec<ObjectId>> {
+fn haves(repository: &Repository, greeting: &ServerGreeting) -> Result<Vec<ObjectId>> {
     let shown = greeting.refs.iter().filter_map(|remote| remote.id);
     let mut ids: Vec<ObjectId> = shown.chain(greeting.haves.iter().copied()).collect();
     ids.sort_unstable();
@@ -281,7 +289,7 @@ fn as_io(error: &Error) -> io::Error {
 }
 
 /// The content of a pack.
-struct Pack {
+struct SentPack {
     wants: Vec<ObjectId>,
     haves: Vec<ObjectId>,
     thin: bool,
@@ -290,7 +298,7 @@ struct Pack {
 
 fn write_pack(
     repository: &Repository,
-    pack: &Pack,
+    pack: &SentPack,
     out: &mut dyn Write,
     watch: &Watch<'_>,
 ) -> Result<()> {
@@ -306,8 +314,8 @@ fn write_pack(
         sparse: config.bool_or("pack.usesparse", true)?,
         bitmaps: config.bool_or("push.usebitmaps", true)?,
         missing: match is_partial {
-            true => Missing::LeaveOut,
-            false => Missing::Fail,
+            true => MissingObjects::LeaveOut,
+            false => MissingObjects::Fail,
         },
         ..Select::default()
     };
@@ -323,7 +331,11 @@ fn write_pack(
 }
 
 /// Records the report of the remote. Returns false if the push failed apart from single refs.
-fn take_answer(repository: &Repository, answer: Answer, refs: &mut [PushedRef]) -> Result<bool> {
+fn take_answer(
+    repository: &Repository,
+    answer: PushAnswer,
+    refs: &mut [PushedRef],
+) -> Result<bool> {
     let mut is_fine = true;
     if let Some(report) = answer.report {
         is_fine &= report.errors.is_empty();
@@ -362,18 +374,18 @@ fn take_report(repository: &Repository, report: Report, refs: &mut [PushedRef]) 
             repository.notify(Notice::Push(notice));
             continue;
         };
-        if pushed.status != Status::ExpectingReport {
+        if pushed.status != PushStatus::ExpectingReport {
             let notice = PushNotice::UnexpectedReport(reply.name);
             repository.notify(Notice::Push(notice));
             continue;
         }
         match reply.failure {
             Some(reason) => {
-                pushed.status = Status::RemoteReject;
+                pushed.status = PushStatus::RemoteReject;
                 pushed.remark = Some(reason);
             }
             None => {
-                pushed.status = Status::Ok;
+                pushed.status = PushStatus::Ok;
                 pushed.remark = reply.remark;
                 pushed.rewrites = reply.rewrites;
             }

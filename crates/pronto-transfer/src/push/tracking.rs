@@ -3,15 +3,15 @@
 use bstr::{BStr, ByteSlice};
 use pronto_hash::ObjectId;
 
-use super::{Destination, PushedRef, Status, TrackingUpdate, Upstream};
-use crate::refs::{Expected, update_failed};
+use super::{PushRemote, PushStatus, PushedRef, TrackingUpdate, UpstreamToSet};
+use crate::refs::{ExpectedValue, update_failed};
 use crate::{ErrorKind, Repository, hooks};
 
 /// Updates the remote-tracking refs of the pushed refs. A refusal by the hook
 /// `reference-transaction` ends the updates.
 pub(super) fn update(
     repository: &Repository,
-    destination: &Destination,
+    destination: &PushRemote,
     refs: &[PushedRef],
 ) -> Vec<TrackingUpdate> {
     let mut tracked: Vec<TrackingUpdate> = Vec::new();
@@ -19,7 +19,7 @@ pub(super) fn update(
         if tracked.last().is_some_and(TrackingUpdate::is_refused) {
             break;
         }
-        if !matches!(pushed.status, Status::Ok | Status::UpToDate) {
+        if !matches!(pushed.status, PushStatus::Ok | PushStatus::UpToDate) {
             continue;
         }
         if pushed.rewrites.is_empty() {
@@ -40,7 +40,7 @@ pub(super) fn update(
 /// Updates the remote-tracking ref of `name`, if there is one.
 fn update_one(
     repository: &Repository,
-    destination: &Destination,
+    destination: &PushRemote,
     name: &BStr,
     new: Option<ObjectId>,
 ) -> Option<TrackingUpdate> {
@@ -55,10 +55,10 @@ fn update_one(
     let mut transaction = repository.transaction();
     match new {
         Some(new) => {
-            transaction.update(&tracking, new, Expected::Anything, "update by push");
+            transaction.update(&tracking, new, ExpectedValue::Anything, "update by push");
         }
         None => {
-            transaction.delete(&tracking, Expected::Anything);
+            transaction.delete(&tracking, ExpectedValue::Anything);
         }
     }
     let failure = transaction.commit().err().map(|error| match new {
@@ -79,11 +79,11 @@ impl TrackingUpdate {
 }
 
 /// Returns the upstreams to configure for the pushed branches.
-pub(super) fn upstreams(repository: &Repository, refs: &[PushedRef]) -> Vec<Upstream> {
+pub(super) fn upstreams(repository: &Repository, refs: &[PushedRef]) -> Vec<UpstreamToSet> {
     let mut found = Vec::new();
     for pushed in refs {
         let Some(peer) = &pushed.peer else { continue };
-        let is_set = matches!(pushed.status, Status::Ok | Status::UpToDate);
+        let is_set = matches!(pushed.status, PushStatus::Ok | PushStatus::UpToDate);
         if !is_set || pushed.new.is_null() || !pushed.name.starts_with(b"refs/heads/") {
             continue;
         }
@@ -95,7 +95,7 @@ pub(super) fn upstreams(repository: &Repository, refs: &[PushedRef]) -> Vec<Upst
         let Some(short) = local.strip_prefix(b"refs/heads/") else {
             continue;
         };
-        found.push(Upstream {
+        found.push(UpstreamToSet {
             branch: short.into(),
             followed: pushed.name.clone(),
         });

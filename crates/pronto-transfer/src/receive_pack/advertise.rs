@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
-use pronto_wire::advertisement::Version;
+use pronto_wire::advertisement::ProtocolVersion;
 use pronto_wire::capabilities::AGENT;
-use pronto_wire::receive::{Advertisement, Offer};
+use pronto_wire::receive::{Advertisement, ServerFeatures};
 
 use super::settings::Settings;
 use super::{Options, bands};
@@ -18,8 +18,8 @@ use crate::{Error, ErrorKind, Repository, Result, path};
 use pronto_repository::{Notice, PushNotice};
 
 /// Returns the capabilities that the settings offer to the client.
-pub(super) fn offer(repository: &Repository, settings: &Settings) -> Offer {
-    Offer {
+pub(super) fn offer(repository: &Repository, settings: &Settings) -> ServerFeatures {
+    ServerFeatures {
         hash: repository.object_hash(),
         atomic: settings.advertise_atomic,
         push_options: settings.advertise_push_options,
@@ -34,7 +34,7 @@ pub(super) fn advertise(
     features: String,
     out: &mut (dyn Write + Send),
 ) -> Result<()> {
-    if options.version == Version::V1 {
+    if options.version == ProtocolVersion::V1 {
         let mut line = Vec::new();
         bands::packet(&mut line, b"version 1\n")?;
         bands::send(out, &line)?;

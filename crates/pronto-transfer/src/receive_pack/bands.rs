@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use pronto_io::progress::{Meter, Progress};
 use pronto_wire::pktline::{self, MAX_LINE};
 
-use crate::meters::Meters;
+use crate::meters::OperationMeters;
 use crate::remote::connection::from_wire;
 use crate::{Error, ErrorKind, Repository, Result};
 use pronto_repository::Notice;
@@ -24,18 +24,18 @@ const PIECE_BYTES: usize = 16 << 10;
 const MOST_WAITING_BYTES: usize = 32 << 10;
 
 /// The sidebands of one connection.
-pub(super) struct Bands<'a> {
+pub(super) struct ReceiveBands<'a> {
     repository: &'a Repository,
-    out: Mutex<Output<'a>>,
+    out: Mutex<ReceiveBandOutput<'a>>,
     is_banded: bool,
     is_quiet: bool,
     keep_alive: Option<Duration>,
     /// Whether the client waits for the server, so that keep-alive packets are sent.
     is_awaited: AtomicBool,
-    meters: Meters,
+    meters: OperationMeters,
 }
 
-struct Output<'a> {
+struct ReceiveBandOutput<'a> {
     out: &'a mut (dyn Write + Send),
     /// The time of the last data to the client.
     last: Instant,
@@ -43,7 +43,7 @@ struct Output<'a> {
     waiting: Vec<u8>,
 }
 
-impl Output<'_> {
+impl ReceiveBandOutput<'_> {
     /// Sends the buffered lines, and then `bytes`.
     fn put(&mut self, band: u8, bytes: &[u8]) -> io::Result<()> {
         let waiting = std::mem::take(&mut self.waiting);
@@ -73,15 +73,15 @@ pub(super) struct Mode {
     pub(super) keep_alive: Option<Duration>,
 }
 
-impl<'a> Bands<'a> {
+impl<'a> ReceiveBands<'a> {
     pub(super) fn new(
         repository: &'a Repository,
         out: &'a mut (dyn Write + Send),
         mode: &Mode,
     ) -> Self {
-        Bands {
+        ReceiveBands {
             repository,
-            out: Mutex::new(Output {
+            out: Mutex::new(ReceiveBandOutput {
                 out,
                 last: Instant::now(),
                 waiting: Vec::new(),
@@ -90,7 +90,7 @@ impl<'a> Bands<'a> {
             is_quiet: mode.is_quiet || !mode.is_banded,
             keep_alive: mode.keep_alive.filter(|_| mode.is_banded),
             is_awaited: AtomicBool::new(false),
-            meters: Meters::default(),
+            meters: OperationMeters::default(),
         }
     }
 
@@ -232,7 +232,7 @@ impl<'a> Bands<'a> {
         self.locked().put(band, bytes)
     }
 
-    fn locked(&self) -> MutexGuard<'_, Output<'a>> {
+    fn locked(&self) -> MutexGuard<'_, ReceiveBandOutput<'a>> {
         self.out.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -248,7 +248,7 @@ pub(super) enum ProgramLine {
     Warning,
 }
 
-impl Progress for Bands<'_> {
+impl Progress for ReceiveBands<'_> {
     fn begin(&self, title: &'static str, total: Option<u64>) -> Meter {
         let meter = Meter::new(title, total);
         // The client shows the progress of sending itself.
@@ -259,7 +259,7 @@ impl Progress for Bands<'_> {
     }
 
     fn message(&self, text: &str) {
-        Bands::message(self, format!("{text}\n").as_bytes());
+        ReceiveBands::message(self, format!("{text}\n").as_bytes());
     }
 }
 

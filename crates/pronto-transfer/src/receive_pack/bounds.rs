@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use pronto_io::error::IoContext as _;
 use rustix::fs::{FlockOperation, flock};
 
-use super::Push;
+use super::ReceivedPush;
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// The timeout for the lock while other pushes change refs.
@@ -22,7 +22,7 @@ const QUARANTINE: &str = "tmp_objdir-";
 /// The quotas of a repository, which must hold after a push.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Bounds {
+pub struct PushBounds {
     /// The limit for the bytes of objects and pack indexes.
     pub bytes: Option<Bound>,
     /// The limit for the number of refs.
@@ -62,12 +62,12 @@ pub struct Growth {
 /// dropped.
 #[derive(Debug)]
 #[must_use = "others may grow the repository when it is dropped"]
-pub struct Turn {
+pub struct GrowthTurn {
     /// The lock; `None` on a file system without advisory locks.
     _lock: Option<File>,
 }
 
-impl Bounds {
+impl PushBounds {
     /// Returns whether there are no limits.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_none() && self.refs.is_none()
@@ -79,19 +79,19 @@ impl Bounds {
     /// # Errors
     /// Fails with [`ErrorKind::Locked`] if other pushes hold the lock longer than the timeout, and
     /// with [`ErrorKind::Io`] if the directory cannot be opened.
-    pub fn turn(&self, repository: &Repository) -> Result<Turn> {
+    pub fn turn(&self, repository: &Repository) -> Result<GrowthTurn> {
         let directory = repository.common_dir().join("refs");
         let directory = File::open(&directory).context(ErrorKind::Io, "cannot lock", &directory)?;
         let begun = Instant::now();
         loop {
             match flock(&directory, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => {
-                    return Ok(Turn {
+                    return Ok(GrowthTurn {
                         _lock: Some(directory),
                     });
                 }
                 Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) => {}
-                Err(_) => return Ok(Turn { _lock: None }),
+                Err(_) => return Ok(GrowthTurn { _lock: None }),
             }
             if begun.elapsed() >= PATIENCE {
                 let message = "another push changes the repository for too long";
@@ -156,10 +156,10 @@ pub fn object_bytes(objects: &Path) -> Result<u64> {
     Ok(bytes)
 }
 
-impl Push<'_> {
+impl ReceivedPush<'_> {
     /// Acquires the right to grow the repository, and fails all commands if the push exceeds a
     /// limit. Returns `None` without limits, or if the limits are checked when a view is landed.
-    pub(super) fn check_bounds(&mut self) -> Result<Option<Turn>> {
+    pub(super) fn check_bounds(&mut self) -> Result<Option<GrowthTurn>> {
         let bounds = &self.options.bounds;
         if bounds.is_empty() || self.options.landing.is_some() {
             return Ok(None);

@@ -8,23 +8,23 @@ use bstr::{BStr, BString, ByteSlice};
 use gix_object::Kind;
 use pronto_hash::ObjectId;
 use pronto_odb::Quarantine;
-use pronto_signing::{Check, Nonces, Signer};
+use pronto_signing::{Nonces, SignatureCheck, Signer};
 use pronto_wire::certificate::Certificate;
 
 use super::hook::Variable;
 use super::settings::Settings;
-use super::{Options, Push};
+use super::{Options, ReceivedPush};
 use crate::objects::from_odb;
 use crate::{ErrorKind, Repository, Result, hooks, path};
 
 /// The nonce that the server advertises, if `receive.certNonceSeed` is set.
-pub(super) struct Issued {
+pub(super) struct OfferedNonce {
     nonces: Nonces,
     seconds: u64,
     nonce: String,
 }
 
-impl Issued {
+impl OfferedNonce {
     /// Creates the nonce of the current time, or of the advertisement that preceded on the same
     /// connection.
     pub(super) fn new(
@@ -42,7 +42,7 @@ impl Issued {
         let now = now.duration_since(UNIX_EPOCH);
         let seconds = now.map_or(0, |now| now.as_secs());
         let nonce = nonces.at(seconds);
-        Some(Issued {
+        Some(OfferedNonce {
             nonces,
             seconds,
             nonce,
@@ -55,9 +55,9 @@ impl Issued {
 }
 
 /// A received push certificate.
-pub(super) struct Received {
+pub(super) struct ReceivedCertificate {
     certificate: Certificate,
-    issued: Option<Issued>,
+    issued: Option<OfferedNonce>,
     checked: OnceCell<Vec<Variable>>,
 }
 
@@ -72,9 +72,9 @@ struct NonceVerdict {
     slop: Option<i128>,
 }
 
-impl Received {
-    pub(super) fn new(certificate: Certificate, issued: Option<Issued>) -> Self {
-        Received {
+impl ReceivedCertificate {
+    pub(super) fn new(certificate: Certificate, issued: Option<OfferedNonce>) -> Self {
+        ReceivedCertificate {
             certificate,
             issued,
             checked: OnceCell::new(),
@@ -88,17 +88,17 @@ impl Received {
     }
 }
 
-impl Push<'_> {
+impl ReceivedPush<'_> {
     /// Creates a quarantine for the certificate of a push without objects, if there is a hook that
     /// receives the certificate.
     ///
     /// # Errors
     /// Fails if the directory cannot be created.
     pub(super) fn quarantine_certificate(&mut self) -> Result<()> {
-        let is_told = ["pre-receive", "post-receive"]
+        let is_wanted = ["pre-receive", "post-receive"]
             .iter()
             .any(|name| hooks::exists(self.repository, name));
-        if self.certificate.is_none() || self.quarantine.is_some() || !is_told {
+        if self.certificate.is_none() || self.quarantine.is_some() || !is_wanted {
             return Ok(());
         }
         let quarantine = Quarantine::begin(self.repository.objects()?).map_err(from_odb)?;
@@ -135,7 +135,7 @@ impl Push<'_> {
         Ok(received.checked.get_or_init(|| made).clone())
     }
 
-    fn check_certificate(&self, received: &Received) -> Result<Vec<Variable>> {
+    fn check_certificate(&self, received: &ReceivedCertificate) -> Result<Vec<Variable>> {
         let store = match &self.quarantine {
             Some(quarantine) => quarantine.store(),
             None => self.repository.objects()?,
@@ -155,7 +155,7 @@ impl Push<'_> {
                 // If the signature cannot be checked, the hooks decide.
                 _ => {
                     self.bands.error(&error.to_string());
-                    Check::default()
+                    SignatureCheck::default()
                 }
             },
         };
@@ -172,7 +172,7 @@ impl Push<'_> {
         Ok(variables(&id, &check, verdict.as_ref()))
     }
 
-    fn check_signature(&self, certificate: &Certificate) -> Result<Check> {
+    fn check_signature(&self, certificate: &Certificate) -> Result<SignatureCheck> {
         let (config, environment) = (self.repository.config(), self.repository.environment());
         let settings = pronto_signing::Settings::of(config, environment.home())?;
         let directory = self.repository.git_dir();
@@ -184,7 +184,7 @@ impl Push<'_> {
     }
 }
 
-impl Issued {
+impl OfferedNonce {
     /// Checks the nonce of a certificate. A stateless connection accepts nonces of earlier
     /// requests; nonces up to the age `limit` in seconds count as issued on this connection
     /// (`receive.certNonceSlop`).
@@ -218,7 +218,7 @@ impl Issued {
     }
 }
 
-fn variables(id: &ObjectId, check: &Check, nonce: Option<&NonceVerdict>) -> Vec<Variable> {
+fn variables(id: &ObjectId, check: &SignatureCheck, nonce: Option<&NonceVerdict>) -> Vec<Variable> {
     let text = |text: &Option<BString>| text.clone().unwrap_or_default();
     let mut found: Vec<(&str, BString)> = vec![
         ("", id.to_string().into()),
@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn nonces_are_judged() {
         let nonces = Nonces::new(b"seed", "service", pronto_hash::Kind::Sha1);
-        let issued = Issued {
+        let issued = OfferedNonce {
             nonce: nonces.at(1000),
             seconds: 1000,
             nonces: nonces.clone(),

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use pronto_repository::hooks;
 
-use super::Push;
+use super::ReceivedPush;
 use crate::refs::Edit;
 use crate::{ErrorKind, Result};
 
@@ -21,7 +21,7 @@ const REF_BYTES: u64 = 1_600;
 
 const NO_MEMORY: &str = "no memory to update so many refs at once";
 
-impl Push<'_> {
+impl ReceivedPush<'_> {
     /// Applies all changes in one transaction, which fails as a whole (`--atomic`).
     pub(super) fn change_together(&mut self) -> Result<()> {
         let count = self.commands.len();

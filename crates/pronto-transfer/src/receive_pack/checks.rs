@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use bstr::{BStr, BString, ByteSlice};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;
-use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
+use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, SymlinkPolicy};
 
 use super::settings::Deny;
-use super::{Command, Push, messages};
+use super::{ReceivedPush, RefCommand, messages};
 use crate::objects::from_odb;
 use crate::refs::name::{self, Form};
 use crate::{Error, ErrorKind, Repository, Result, path};
@@ -34,10 +34,10 @@ fn refused(reason: &str) -> Result<Judgement> {
     Ok(Judgement::Refused(reason.into()))
 }
 
-impl Push<'_> {
+impl ReceivedPush<'_> {
     /// Checks one command, and runs the hook `update`. Updates the worktree that has the branch
     /// checked out, if the settings request that (`receive.denyCurrentBranch=updateInstead`).
-    pub(super) fn judge(&self, command: &Command) -> Result<Judgement> {
+    pub(super) fn judge(&self, command: &RefCommand) -> Result<Judgement> {
         let name = command.name.as_bstr();
         if !is_acceptable(name, command.deletes()) {
             let text = format!("refusing to update funny ref '{name}' remotely");
@@ -144,7 +144,7 @@ impl Push<'_> {
 
     /// Returns the reason why an update that is not a fast-forward is refused
     /// (`receive.denyNonFastForwards`).
-    fn refuse_rewind(&self, command: &Command) -> Result<Option<&'static str>> {
+    fn refuse_rewind(&self, command: &RefCommand) -> Result<Option<&'static str>> {
         let (old, new, name) = (command.old, command.new, &command.name);
         let is_denied = self.options.fast_forward_only.contains_key(name)
             || self.settings.deny_non_fast_forwards && name.starts_with(b"refs/heads/");
@@ -223,7 +223,7 @@ fn top_of(repository: &Repository, git_dir: &std::path::Path) -> Option<PathBuf>
     }
     let back = untrusted::read(
         &git_dir.join("gitdir"),
-        Links::Follow,
+        SymlinkPolicy::Follow,
         LARGEST_POINTER_BYTES,
     )
     .ok()?;

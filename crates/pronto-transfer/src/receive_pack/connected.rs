@@ -14,7 +14,7 @@ use pronto_hash::ObjectId;
 use pronto_odb::Store;
 
 use super::advertise::for_each_alternate_tip;
-use super::{Command, Push};
+use super::{ReceivedPush, RefCommand};
 use crate::Result;
 use crate::interrupted;
 use crate::objects::from_odb;
@@ -25,14 +25,14 @@ use pronto_object::{CommitLinks, TagRef};
 const MOST_COMMITS: usize = 20_000;
 
 /// The objects that are known to be complete, that is, whose reachable objects all exist.
-pub(super) struct Known {
+pub(super) struct CompleteObjects {
     /// The current values of the refs in the commands.
     few: HashSet<ObjectId>,
     /// The values of all refs; `None` until they are read.
     all: Option<HashSet<ObjectId>>,
 }
 
-impl Push<'_> {
+impl ReceivedPush<'_> {
     /// Fails the commands from whose new values a missing object is reachable.
     pub(super) fn check_connected(&mut self) -> Result<()> {
         if self.options.trusts_links {
@@ -79,7 +79,7 @@ impl Push<'_> {
     }
 
     /// Returns the current values of the refs in the commands, and of `HEAD`.
-    fn known(&self) -> Result<Known> {
+    fn known(&self) -> Result<CompleteObjects> {
         let mut few = HashSet::new();
         let refs = self.repository.refs();
         // A broken `HEAD` is ignored.
@@ -90,14 +90,14 @@ impl Push<'_> {
                 few.extend(refs.id_of(&name).ok().flatten());
             }
         }
-        Ok(Known { few, all: None })
+        Ok(CompleteObjects { few, all: None })
     }
 
     /// Whether all objects reachable from `tips` exist.
     pub(super) fn is_complete(
         &self,
         tips: &[ObjectId],
-        known: &mut Known,
+        known: &mut CompleteObjects,
         cuts: &BTreeSet<ObjectId>,
     ) -> Result<bool> {
         let Some(quarantine) = &self.quarantine else {
@@ -112,7 +112,7 @@ impl Push<'_> {
         &self,
         store: &Store,
         tips: &[ObjectId],
-        known: &mut Known,
+        known: &mut CompleteObjects,
         cuts: &BTreeSet<ObjectId>,
     ) -> Result<bool> {
         if let Some(edge) = self.edge(store, tips, &known.few, cuts)? {
@@ -175,7 +175,7 @@ impl Push<'_> {
 
     /// Whether the old value of a command is an ancestor of its new value. Received commits are
     /// read from the quarantine, up to commits that existed before.
-    pub(super) fn leads_back(&self, command: &Command) -> Result<bool> {
+    pub(super) fn leads_back(&self, command: &RefCommand) -> Result<bool> {
         let real = self.repository.objects()?;
         let received = match &self.quarantine {
             Some(quarantine) => quarantine.store(),

@@ -4,25 +4,25 @@ use std::path::Path;
 
 use pronto_hash::{Kind, ObjectId};
 
-use super::Push;
+use super::ReceivedPush;
 use super::checks::CheckedOut;
 use super::hook::{Variable, apply};
 use crate::{ErrorKind, Result};
 
 /// A command of the update, with the reason for the report if the command fails.
-struct Step {
+struct DeployStep {
     arguments: Vec<String>,
     reason: &'static str,
 }
 
-fn step(arguments: &str, reason: &'static str) -> Step {
-    Step {
+fn step(arguments: &str, reason: &'static str) -> DeployStep {
+    DeployStep {
         arguments: arguments.split(' ').map(str::to_owned).collect(),
         reason,
     }
 }
 
-impl Push<'_> {
+impl ReceivedPush<'_> {
     /// Updates the worktree to the content of `new`, by the hook `push-to-checkout`, or directly if
     /// the worktree has no changes. Returns the reason if that is not possible.
     pub(super) fn deploy(
@@ -74,7 +74,7 @@ impl Push<'_> {
         Ok(None)
     }
 
-    fn run_step(&self, step: &Step, git_dir: &Path, top: &Path) -> Result<bool> {
+    fn run_step(&self, step: &DeployStep, git_dir: &Path, top: &Path) -> Result<bool> {
         let mut process = pronto_io::child::command(&self.options.program);
         process.args(&step.arguments);
         self.prepare(&mut process);

@@ -6,13 +6,13 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 
 use super::checks::Judgement;
-use super::{Command, ProcReceive, Push};
+use super::{ProcReceiveState, ReceivedPush, RefCommand};
 use crate::objects::from_odb;
-use crate::refs::{Change, Edit, Expected, Refusal, Resolved, Target};
+use crate::refs::{Edit, ExpectedValue, RefChangeKind, RefTarget, RejectedEdit, ResolvedRef};
 use crate::{ErrorKind, Result};
 use pronto_repository::Notice;
 
-impl Push<'_> {
+impl ReceivedPush<'_> {
     /// Checks the received objects, runs the hooks, and updates refs.
     pub(super) fn execute(&mut self) -> Result<()> {
         let store = self.repository.objects()?;
@@ -112,7 +112,7 @@ impl Push<'_> {
             let (creates, deletes) = (command.creates(), command.deletes());
             let name = command.name.as_bstr();
             if rules.iter().any(|rule| rule.takes(name, creates, deletes)) {
-                command.proc_receive = ProcReceive::Scheduled;
+                command.proc_receive = ProcReceiveState::Scheduled;
             }
         }
     }
@@ -131,7 +131,7 @@ impl Push<'_> {
             let full = self.full_name(command.name.as_bstr());
             let found = self.repository.refs().resolve(&full);
             let target = match found {
-                Ok(Some(Resolved {
+                Ok(Some(ResolvedRef {
                     name,
                     is_symbolic: true,
                     ..
@@ -183,8 +183,8 @@ impl Push<'_> {
         Ok(())
     }
 
-    fn disagreement(&self, one: &Command, other: &Command) -> Result<String> {
-        let range = |command: &Command| -> Result<String> {
+    fn disagreement(&self, one: &RefCommand, other: &RefCommand) -> Result<String> {
+        let range = |command: &RefCommand| -> Result<String> {
             let old = self.short(&command.old)?;
             let new = self.short(&command.new)?;
             Ok(format!("{old}..{new}"))
@@ -204,7 +204,7 @@ impl Push<'_> {
 
     pub(super) fn is_for_transaction(&self, at: usize) -> bool {
         let command = self.commands.get(at);
-        command.is_some_and(|it| it.is_open() && it.proc_receive == ProcReceive::No)
+        command.is_some_and(|it| it.is_open() && it.proc_receive == ProcReceiveState::No)
     }
 
     pub(super) fn fail_transaction(&mut self, error: crate::Error, reason: &str) -> Result<()> {
@@ -216,7 +216,7 @@ impl Push<'_> {
         Ok(())
     }
 
-    pub(super) fn note_refusals(&mut self, refusals: &[Refusal]) {
+    pub(super) fn note_refusals(&mut self, refusals: &[RejectedEdit]) {
         if refusals.is_empty() {
             return;
         }
@@ -250,7 +250,7 @@ impl Push<'_> {
         let full = self.full_name(command.name.as_bstr());
         let (mut expected, mut did_not_exist) = (expected(command), false);
         if command.deletes() && !self.has_object(&command.old)? {
-            expected = Expected::Anything;
+            expected = ExpectedValue::Anything;
             did_not_exist = self.repository.refs().find(&full)?.is_none();
             self.bands.warning(match did_not_exist {
                 true => "deleting a non-existent ref",
@@ -260,8 +260,8 @@ impl Push<'_> {
         let edit = Edit {
             name: full,
             change: match command.deletes() {
-                true => Change::Delete,
-                false => Change::Set(Target::Object(command.new)),
+                true => RefChangeKind::Delete,
+                false => RefChangeKind::Set(RefTarget::Object(command.new)),
             },
             expected,
             message: Some(BStr::new("push").to_owned()),
@@ -277,9 +277,9 @@ impl Push<'_> {
     }
 }
 
-fn expected(command: &Command) -> Expected {
+fn expected(command: &RefCommand) -> ExpectedValue {
     match command.creates() {
-        true => Expected::Missing,
-        false => Expected::Object(command.old),
+        true => ExpectedValue::Missing,
+        false => ExpectedValue::Object(command.old),
     }
 }

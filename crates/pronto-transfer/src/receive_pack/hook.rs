@@ -11,12 +11,12 @@ use std::process::{Command as Process, ExitStatus, Stdio};
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 
-use super::{Command, Push};
+use super::{ReceivedPush, RefCommand};
 use crate::{Error, ErrorKind, Result, hooks, path, quote};
 
 /// A call of a hook.
 #[derive(Default)]
-struct Call {
+struct HookInvocation {
     arguments: Vec<OsString>,
     input: Vec<u8>,
     variables: Vec<Variable>,
@@ -38,13 +38,13 @@ impl Variable {
     }
 }
 
-impl Push<'_> {
+impl ReceivedPush<'_> {
     /// Runs `pre-receive` or `post-receive`. Returns whether the hook accepted. A missing hook
     /// accepts everything.
     pub(super) fn run_receive_hook(&self, name: &str) -> Result<bool> {
         let is_after = name == "post-receive";
         let takes =
-            |command: &&Command| !is_after || command.error.is_none() && !command.did_not_exist;
+            |command: &&RefCommand| !is_after || command.error.is_none() && !command.did_not_exist;
         let mut input = Vec::new();
         for command in self.commands.iter().filter(takes) {
             write_lines(command, &mut input);
@@ -52,10 +52,10 @@ impl Push<'_> {
         if input.is_empty() {
             return Ok(true);
         }
-        let mut call = Call {
+        let mut call = HookInvocation {
             input,
             variables: self.option_variables(),
-            ..Call::default()
+            ..HookInvocation::default()
         };
         call.variables.extend(self.quarantine_variables());
         call.variables.extend(self.certificate_variables_for(name)?);
@@ -63,15 +63,15 @@ impl Push<'_> {
     }
 
     /// Runs `update` for one command. Returns whether the hook accepted.
-    pub(super) fn run_update_hook(&self, command: &Command) -> Result<bool> {
+    pub(super) fn run_update_hook(&self, command: &RefCommand) -> Result<bool> {
         let hex = |id: &ObjectId| OsString::from(id.to_string());
-        let call = Call {
+        let call = HookInvocation {
             arguments: vec![
                 path::from_bytes(&command.name).into(),
                 hex(&command.old),
                 hex(&command.new),
             ],
-            ..Call::default()
+            ..HookInvocation::default()
         };
         Ok(self.run_hook("update", &call)?.is_none_or(|code| code == 0))
     }
@@ -86,9 +86,9 @@ impl Push<'_> {
         if arguments.is_empty() {
             return Ok(());
         }
-        let call = Call {
+        let call = HookInvocation {
             arguments,
-            ..Call::default()
+            ..HookInvocation::default()
         };
         self.run_hook("post-update", &call).map(|_| ())
     }
@@ -100,13 +100,13 @@ impl Push<'_> {
         git_dir: &Path,
         top: &Path,
     ) -> Result<Option<bool>> {
-        let call = Call {
+        let call = HookInvocation {
             arguments: vec![new.to_string().into()],
             variables: vec![
                 Variable::set("GIT_DIR", git_dir),
                 Variable::set("GIT_WORK_TREE", top),
             ],
-            ..Call::default()
+            ..HookInvocation::default()
         };
         let code = self.run_hook("push-to-checkout", &call)?;
         Ok(code.map(|code| code == 0))
@@ -152,7 +152,7 @@ impl Push<'_> {
 
     /// Runs the programs of the hook `name`, with their output on the message sideband. Returns
     /// their exit codes, combined with `|`; `None` if there is no such hook.
-    fn run_hook(&self, name: &str, call: &Call) -> Result<Option<i32>> {
+    fn run_hook(&self, name: &str, call: &HookInvocation) -> Result<Option<i32>> {
         let programs = hooks::programs(self.repository, name)?;
         let processes = programs.iter().map(|program| {
             let mut process = program.command(self.repository.git_dir());
@@ -277,7 +277,7 @@ impl Push<'_> {
 
 /// Appends the input lines of the hook about a command: the requested change, or each of the
 /// changes that were made instead.
-fn write_lines(command: &Command, input: &mut Vec<u8>) {
+fn write_lines(command: &RefCommand, input: &mut Vec<u8>) {
     let mut line = |old: ObjectId, new: ObjectId, name: &BStr| {
         input.extend_from_slice(format!("{old} {new} ").as_bytes());
         input.extend_from_slice(name);

@@ -7,7 +7,7 @@ use bstr::{BString, ByteSlice};
 use pronto_wire::pktline::{self, Packet};
 use pronto_wire::reader::PacketReader;
 
-use super::{ProcReceive, Push, Rewritten};
+use super::{ProcReceiveRewrite, ProcReceiveState, ReceivedPush};
 use crate::remote::connection::from_wire;
 use crate::{Error, ErrorKind, Result, hooks};
 
@@ -15,26 +15,26 @@ use crate::{Error, ErrorKind, Result, hooks};
 const MOST_PACKETS: usize = 1 << 20;
 
 /// A failure of the communication with the hook.
-struct Failure(Option<String>);
+struct ProcReceiveFailure(Option<String>);
 
-fn failure(text: &str) -> Failure {
-    Failure(Some(text.to_owned()))
+fn failure(text: &str) -> ProcReceiveFailure {
+    ProcReceiveFailure(Some(text.to_owned()))
 }
 
-impl Push<'_> {
+impl ReceivedPush<'_> {
     /// Lets the hook execute the commands for refs that match `receive.procReceiveRefs`.
     pub(super) fn run_proc_receive(&mut self) -> Result<()> {
         let is_scheduled = |push: &Self| {
             let mut commands = push.commands.iter();
-            commands.any(|command| command.proc_receive != ProcReceive::No)
+            commands.any(|command| command.proc_receive != ProcReceiveState::No)
         };
         if !is_scheduled(self) || self.call_hook()? {
             return Ok(());
         }
         let atomic = self.features.atomic;
         for command in &mut self.commands {
-            if command.proc_receive == ProcReceive::Scheduled
-                || atomic && command.proc_receive != ProcReceive::Reported
+            if command.proc_receive == ProcReceiveState::Scheduled
+                || atomic && command.proc_receive != ProcReceiveState::Reported
             {
                 command.fail("fail to run proc-receive hook");
             }
@@ -60,28 +60,28 @@ impl Push<'_> {
             Error::new(ErrorKind::Hook, message).because(error)
         })?;
         let bands = self.bands;
-        let spoken = std::thread::scope(|scope| {
+        let conversation = std::thread::scope(|scope| {
             if let Some(mut errors) = errors {
                 // A broken pipe ends the forwarding, like the end of the hook.
                 scope.spawn(move || _ = bands.forward(&mut errors));
             }
-            let spoken = self.converse(&mut child);
+            let conversation = self.converse(&mut child);
             // Both pipes close, so the hook ends.
             drop((child.stdin.take(), child.stdout.take()));
-            spoken
+            conversation
         });
         let status = child.wait().map_err(|error| {
             Error::new(ErrorKind::Hook, "waitpid for proc-receive failed").because(error)
         })?;
         traced.ended(child.id(), status);
-        let text = match &spoken {
+        let text = match &conversation {
             Ok(()) => None,
-            Err(Failure(text)) => text.as_deref(),
+            Err(ProcReceiveFailure(text)) => text.as_deref(),
         };
         if let Some(text) = text {
             self.bands.error(text.trim_end_matches('\n'));
         }
-        Ok(spoken.is_ok() && status.success())
+        Ok(conversation.is_ok() && status.success())
     }
 
     /// Connects only the standard error of the hook to the message sideband, because its standard
@@ -96,7 +96,7 @@ impl Push<'_> {
         Ok(Some(reader))
     }
 
-    fn converse(&mut self, child: &mut Child) -> Result<(), Failure> {
+    fn converse(&mut self, child: &mut Child) -> Result<(), ProcReceiveFailure> {
         let (Some(stdin), Some(stdout)) = (&mut child.stdin, &mut child.stdout) else {
             return Err(failure("unable to create pipe"));
         };
@@ -140,8 +140,9 @@ impl Push<'_> {
 
     fn scheduled(&self) -> Result<Vec<u8>> {
         let mut out = Vec::new();
-        let scheduled =
-            |it: &&super::Command| it.is_open() && it.proc_receive == ProcReceive::Scheduled;
+        let scheduled = |it: &&super::RefCommand| {
+            it.is_open() && it.proc_receive == ProcReceiveState::Scheduled
+        };
         for command in self.commands.iter().filter(scheduled) {
             let ids = format!("{} {} ", command.old, command.new);
             let parts: [&[u8]; 2] = [ids.as_bytes(), &command.name];
@@ -152,7 +153,10 @@ impl Push<'_> {
     }
 
     /// Reads the report of the hook about the commands.
-    fn take_report(&mut self, packets: &mut PacketReader<&mut dyn Read>) -> Result<(), Failure> {
+    fn take_report(
+        &mut self,
+        packets: &mut PacketReader<&mut dyn Read>,
+    ) -> Result<(), ProcReceiveFailure> {
         let mut report = Report {
             current: None,
             expects_options: false,
@@ -171,7 +175,7 @@ impl Push<'_> {
             let line = match packet {
                 None => {
                     report.errors.push_str("proc-receive exited abnormally");
-                    return Err(Failure(Some(report.errors)));
+                    return Err(ProcReceiveFailure(Some(report.errors)));
                 }
                 Some(packet @ Packet::Data(_)) => packet.text().unwrap_or_default().to_owned(),
                 Some(_) => break,
@@ -179,15 +183,15 @@ impl Push<'_> {
             self.take_line(&line, &mut report);
         }
         for command in &mut self.commands {
-            if command.proc_receive == ProcReceive::Scheduled && command.error.is_none() {
+            if command.proc_receive == ProcReceiveState::Scheduled && command.error.is_none() {
                 command.fail("proc-receive failed to report status");
                 report.failed = true;
             }
         }
         match (report.failed, report.errors.is_empty()) {
             (false, true) => Ok(()),
-            (_, true) => Err(Failure(None)),
-            (_, false) => Err(Failure(Some(report.errors))),
+            (_, true) => Err(ProcReceiveFailure(None)),
+            (_, false) => Err(ProcReceiveFailure(Some(report.errors))),
         }
     }
 
@@ -230,13 +234,13 @@ impl Push<'_> {
         let Some(command) = self.commands.get_mut(at) else {
             return;
         };
-        if command.proc_receive == ProcReceive::No {
+        if command.proc_receive == ProcReceiveState::No {
             report.fail(&format!(
                 "proc-receive reported status on unexpected ref: {name}\n"
             ));
             return;
         }
-        command.proc_receive = ProcReceive::Reported;
+        command.proc_receive = ProcReceiveState::Reported;
         match head == "ng" {
             true => {
                 command.error = Some(reason.unwrap_or(b"failed").into());
@@ -261,7 +265,7 @@ impl Push<'_> {
             return;
         };
         if std::mem::take(&mut report.is_new) {
-            command.rewrites.push(Rewritten::default());
+            command.rewrites.push(ProcReceiveRewrite::default());
         }
         let Some(rewritten) = command.rewrites.last_mut() else {
             return;
@@ -277,7 +281,7 @@ impl Push<'_> {
             b"new-oid" => rewritten.new = id().or(rewritten.new),
             b"forced-update" => rewritten.forced = true,
             // The server executes the command itself.
-            b"fall-through" => command.proc_receive = ProcReceive::No,
+            b"fall-through" => command.proc_receive = ProcReceiveState::No,
             _ => {}
         }
     }
@@ -304,7 +308,7 @@ impl Report {
 }
 
 /// Reads the version and capabilities of the hook. Returns whether the hook accepts push options.
-fn take_version(packets: &mut PacketReader<&mut dyn Read>) -> Result<bool, Failure> {
+fn take_version(packets: &mut PacketReader<&mut dyn Read>) -> Result<bool, ProcReceiveFailure> {
     let negotiating = || failure("fail to negotiate version with proc-receive hook");
     let (mut version, mut wants_options) = (0, false);
     for _ in 0..MOST_PACKETS {
@@ -315,7 +319,7 @@ fn take_version(packets: &mut PacketReader<&mut dyn Read>) -> Result<bool, Failu
             Some(_) => {
                 return match version {
                     0 | 1 => Ok(wants_options),
-                    version => Err(Failure(Some(format!(
+                    version => Err(ProcReceiveFailure(Some(format!(
                         "proc-receive version '{version}' is not supported"
                     )))),
                 };

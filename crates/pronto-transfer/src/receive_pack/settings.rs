@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bstr::{BStr, BString, ByteSlice};
 
-use crate::config::{Config, EntryRef, value};
+use crate::config::{Config, ConfigEntry, value};
 use crate::upload_pack::hidden::Hidden;
 use crate::{Error, ErrorKind, Result};
 
@@ -48,7 +48,7 @@ pub(super) struct Settings {
     pub(super) offset_deltas: bool,
     pub(super) keep_alive: Option<Duration>,
     pub(super) hidden: Hidden,
-    pub(super) proc_receive: Vec<ProcReceive>,
+    pub(super) proc_receive: Vec<ProcReceiveRefs>,
 }
 
 impl Settings {
@@ -71,7 +71,7 @@ impl Settings {
         let keep_alive = config.i32("receive.keepalive")?.unwrap_or(5);
         let keep_alive = u64::try_from(keep_alive).ok().filter(|set| *set > 0);
         let is_unset =
-            |entry: &EntryRef<'_>| entry.value.is_none() && entry.key == "receive.fsck.skiplist";
+            |entry: &ConfigEntry<'_>| entry.value.is_none() && entry.key == "receive.fsck.skiplist";
         if let Some(entry) = config.iter().find(is_unset) {
             entry.path(None)?;
         }
@@ -95,7 +95,7 @@ impl Settings {
             offset_deltas: bool("repack.usedeltabaseoffset", true)?,
             keep_alive: keep_alive.map(Duration::from_secs),
             hidden: Hidden::from_pushers(config),
-            proc_receive: proc_receive.map(ProcReceive::parse).collect(),
+            proc_receive: proc_receive.map(ProcReceiveRefs::parse).collect(),
         })
     }
 }
@@ -135,7 +135,7 @@ fn deny(config: &Config, key: &str) -> Result<Deny> {
 
 /// A pattern of refs whose commands the hook `proc-receive` executes (`receive.procReceiveRefs`).
 #[derive(Clone, Debug)]
-pub(super) struct ProcReceive {
+pub(super) struct ProcReceiveRefs {
     prefix: BString,
     adds: bool,
     deletes: bool,
@@ -144,14 +144,14 @@ pub(super) struct ProcReceive {
     negative: bool,
 }
 
-impl ProcReceive {
+impl ProcReceiveRefs {
     fn parse(text: &BStr) -> Self {
         let (kinds, prefix) = match text.split_once_str(":") {
             Some((kinds, prefix)) => (Some(kinds), prefix),
             None => (None, text.as_bytes()),
         };
         let has = |kind: u8| kinds.is_none_or(|kinds| kinds.contains(&kind));
-        ProcReceive {
+        ProcReceiveRefs {
             prefix: prefix.trim_end_with(|byte| byte == '/').into(),
             adds: has(b'a'),
             deletes: has(b'd'),
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn refs_for_the_hook_are_chosen_by_prefix_and_kind() {
-        let rule = |text: &str| ProcReceive::parse(text.into());
+        let rule = |text: &str| ProcReceiveRefs::parse(text.into());
         let name = BStr::new("refs/for/main");
         assert!(rule("refs/for/").takes(name, true, false));
         assert!(!rule("refs/fo").takes(name, true, false));

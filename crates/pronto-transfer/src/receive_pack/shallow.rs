@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;
 
-use super::Push;
-use super::connected::Known;
+use super::ReceivedPush;
+use super::connected::CompleteObjects;
 use crate::remote::from_store;
 use crate::{Result, shallow};
 use pronto_object::{CommitLinks, TagRef};
 
-impl Push<'_> {
+impl ReceivedPush<'_> {
     /// Returns the shallow commits of this repository.
     pub(super) fn own_cuts(&self) -> Result<BTreeSet<ObjectId>> {
         Ok(self.repository.shallow_commits()?.iter().copied().collect())
@@ -29,7 +29,7 @@ impl Push<'_> {
     pub(super) fn is_complete_to_cuts(
         &mut self,
         at: usize,
-        known: &mut Known,
+        known: &mut CompleteObjects,
         own: &BTreeSet<ObjectId>,
     ) -> Result<bool> {
         if self.shallow.is_empty() {

@@ -4,11 +4,11 @@ use std::io::Read;
 
 use pronto_io::cleanup::Guard;
 use pronto_odb::Quarantine;
-use pronto_pack::indexer::{self, Context, Existing, Inspect, index_stream};
-use pronto_storage::fsck::{Inspector, Levels, Scope};
+use pronto_pack::indexer::{self, ExistingObjects, IndexContext, Inspect, index_stream};
+use pronto_storage::fsck::{FsckInspector, InspectionScope, Levels};
 use pronto_wire::reader::PacketReader;
 
-use super::Push;
+use super::ReceivedPush;
 use super::bands::ProgramLine;
 use crate::objects::from_odb;
 use crate::packs;
@@ -22,9 +22,9 @@ const HEADER_LEN: usize = 12;
 const MOST_MADE_BYTES: u64 = 4 << 30;
 
 /// The raw bytes that follow the commands.
-struct Raw<'a, 'r>(&'a mut PacketReader<&'r mut dyn Read>);
+struct RawInput<'a, 'r>(&'a mut PacketReader<&'r mut dyn Read>);
 
-impl Read for Raw<'_, '_> {
+impl Read for RawInput<'_, '_> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let bytes = self.0.raw().map_err(|error| {
             let kind = std::io::ErrorKind::UnexpectedEof;
@@ -42,18 +42,18 @@ impl Read for Raw<'_, '_> {
 
 /// The reason why a pack is refused: the error of the Git program that would process it, and the
 /// name of the program.
-struct Refusal {
+struct RejectedPack {
     error: Error,
     program: &'static str,
 }
 
-impl Push<'_> {
+impl ReceivedPush<'_> {
     /// Receives the pack. Returns the message for the report if the pack is refused.
     pub(super) fn unpack(
         &mut self,
         packets: &mut PacketReader<&mut dyn Read>,
     ) -> Result<Option<String>> {
-        let mut raw = Raw(packets);
+        let mut raw = RawInput(packets);
         let mut header = Vec::with_capacity(HEADER_LEN);
         let read = (&mut raw).take(HEADER_LEN as u64).read_to_end(&mut header);
         let count = match (read, parse_header(&header)) {
@@ -91,7 +91,7 @@ impl Push<'_> {
         input: &mut dyn Read,
         count: u32,
         quarantine: &Quarantine,
-    ) -> Result<Option<Refusal>> {
+    ) -> Result<Option<RejectedPack>> {
         let unpacks = count < self.settings.unpack_limit;
         let program = match unpacks {
             true => "unpack-objects",
@@ -99,35 +99,35 @@ impl Push<'_> {
         };
         let levels = match self.levels() {
             Ok(levels) => levels,
-            Err(error) => return Ok(Some(Refusal { error, program })),
+            Err(error) => return Ok(Some(RejectedPack { error, program })),
         };
         let shallow = self.all_cuts()?;
         let inspector = levels.as_ref().map(|levels| {
-            let scope = Scope {
+            let scope = InspectionScope {
                 objects: true,
                 links: true,
                 shallow: Some(&shallow),
                 store: Some(quarantine.store()),
-                ..Scope::default()
+                ..InspectionScope::default()
             };
-            Inspector::new(self.repository.object_hash(), levels, scope)
+            FsckInspector::new(self.repository.object_hash(), levels, scope)
         });
         let inspect = inspector
             .as_ref()
             .map(|inspector| inspector as &dyn Inspect);
         let arrived = || self.bands.begin_waiting();
-        let context = Context {
+        let context = IndexContext {
             inspect,
             progress: self.bands,
             interrupt: Some(self.interrupt),
             arrived: Some(&arrived),
-            ..Context::default()
+            ..IndexContext::default()
         };
         let taken = match unpacks {
             true => self.unpack_loose(input, quarantine, &context),
             false => self.index(input, quarantine, &context),
         };
-        for report in inspector.iter().flat_map(Inspector::take_reports) {
+        for report in inspector.iter().flat_map(FsckInspector::take_reports) {
             let kind = match report.is_error {
                 true => ProgramLine::Error,
                 false => ProgramLine::Warning,
@@ -140,7 +140,7 @@ impl Push<'_> {
                 Ok(None)
             }
             Err(error) if *error.kind() == ErrorKind::Interrupted => Err(error),
-            Err(error) => Ok(Some(Refusal {
+            Err(error) => Ok(Some(RejectedPack {
                 error: self.with_reason(error),
                 program,
             })),
@@ -173,7 +173,7 @@ impl Push<'_> {
         &self,
         input: &mut dyn Read,
         quarantine: &Quarantine,
-        context: &Context<'_>,
+        context: &IndexContext<'_>,
     ) -> Result<Option<Guard>> {
         let options = self.pack_options(quarantine)?;
         let unpacked = quarantine.store().unpack(input, &options, context);
@@ -185,7 +185,7 @@ impl Push<'_> {
         &mut self,
         input: &mut dyn Read,
         quarantine: &Quarantine,
-        context: &Context<'_>,
+        context: &IndexContext<'_>,
     ) -> Result<Option<Guard>> {
         let mut options = self.pack_options(quarantine)?;
         options.fix_thin = !self.options.refuses_thin;
@@ -193,8 +193,8 @@ impl Push<'_> {
         // A view is never repacked.
         options.keep = self.options.landing.is_none().then(|| self.keep_text());
         let inventory = self.repository.objects()?.inventory().map_err(from_odb)?;
-        let context = Context {
-            existing: Some(&inventory as &dyn Existing),
+        let context = IndexContext {
+            existing: Some(&inventory as &dyn ExistingObjects),
             ..*context
         };
         let directory = quarantine.pack_directory();

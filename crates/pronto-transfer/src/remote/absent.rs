@@ -10,7 +10,7 @@ use pronto_io::watch::Watch;
 use pronto_odb::Store;
 
 use super::connectivity::{Cuts, from_store};
-use super::negotiate::History;
+use super::negotiate::NegotiationHistory;
 use crate::{Error, ErrorKind, Result};
 use pronto_object::{TagRef, TreeEntries};
 
@@ -83,10 +83,10 @@ pub fn incomplete(fetched: &FetchedTips<'_>, watch: &Watch<'_>) -> Result<Error>
     } = *fetched;
     let message = format!("{source} did not send all necessary objects");
     let error = Error::new(ErrorKind::Incomplete, message);
-    let mut search = Search {
+    let mut search = AbsentObjects {
         store,
         watch,
-        history: History::new(store, cuts.new),
+        history: NegotiationHistory::new(store, cuts.new),
         content: Vec::new(),
     };
     Ok(match search.run(tips, known, cuts.old)? {
@@ -95,14 +95,14 @@ pub fn incomplete(fetched: &FetchedTips<'_>, watch: &Watch<'_>) -> Result<Error>
     })
 }
 
-struct Search<'a> {
+struct AbsentObjects<'a> {
     store: &'a Store,
     watch: &'a Watch<'a>,
-    history: History<'a>,
+    history: NegotiationHistory<'a>,
     content: Vec<u8>,
 }
 
-impl Search<'_> {
+impl AbsentObjects<'_> {
     fn check(&self) -> Result<()> {
         self.watch.interrupt().check().map_err(crate::interrupted)
     }

@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 
 use bstr::BStr;
 use pronto_hash::ObjectId;
-use pronto_io::untrusted::{self, Links};
-use pronto_pack::bundle::{Header, Prerequisite};
+use pronto_io::untrusted::{self, SymlinkPolicy};
+use pronto_pack::bundle::{BundleHeader, Prerequisite};
 
 use super::{Cuts, is_connected, shallow};
 use crate::environment::Environment;
@@ -16,21 +16,21 @@ use crate::{Error, ErrorKind, Repository, Result};
 pub const FROM_BUNDLE: &[u8] = b"from-bundle\n";
 
 /// An open bundle whose header was read. The pack is the next content.
-pub(super) struct Opened {
-    pub(super) header: Header,
+pub(super) struct OpenBundle {
+    pub(super) header: BundleHeader,
     pub(super) pack: Box<dyn BufRead + Send>,
 }
 
 /// Opens the bundle at `path`. Returns `None` if `path` is not a file or has no bundle header.
-pub(super) fn open(path: &BStr, environment: &Environment) -> Option<Opened> {
+pub(super) fn open(path: &BStr, environment: &Environment) -> Option<OpenBundle> {
     let path = environment.resolve(crate::path::borrow(path));
-    let file = untrusted::open(&path, Links::Follow).ok()?;
+    let file = untrusted::open(&path, SymlinkPolicy::Follow).ok()?;
     if !file.metadata().is_ok_and(|found| found.is_file()) {
         return None;
     }
     let mut pack = BufReader::new(file);
-    let header = Header::read(&mut pack).ok()?;
-    Some(Opened {
+    let header = BundleHeader::read(&mut pack).ok()?;
+    Some(OpenBundle {
         header,
         pack: Box::new(pack),
     })
@@ -52,7 +52,7 @@ pub enum Fitness {
 ///
 /// # Errors
 /// Fails if an object or a ref cannot be read.
-pub fn verify(repository: &Repository, header: &Header) -> Result<Fitness> {
+pub fn verify(repository: &Repository, header: &BundleHeader) -> Result<Fitness> {
     let needed = &header.prerequisites;
     if needed.is_empty() {
         return Ok(Fitness::Fits);
@@ -87,7 +87,7 @@ pub fn verify(repository: &Repository, header: &Header) -> Result<Fitness> {
 /// # Errors
 /// Fails with [`ErrorKind::Bundle`] if a prerequisite is missing or not connected, and with other
 /// kinds if an object or a ref cannot be read.
-pub fn require(repository: &Repository, header: &Header) -> Result<()> {
+pub fn require(repository: &Repository, header: &BundleHeader) -> Result<()> {
     let message = match verify(repository, header)? {
         Fitness::Fits => return Ok(()),
         Fitness::Lacks(commits) => {

@@ -5,13 +5,13 @@ use std::collections::{BTreeSet, BinaryHeap, HashSet};
 
 use bstr::BString;
 use pronto_hash::ObjectId;
-use pronto_wire::client::Client;
-use pronto_wire::negotiate::Commits;
+use pronto_wire::client::FetchClient;
+use pronto_wire::negotiate::CommitSupplier;
 
 use super::connection::from_wire;
 use super::connectivity::from_store;
-use super::negotiate::{History, negotiator};
-use super::offer::Offer;
+use super::negotiate::{NegotiationHistory, negotiator};
+use super::offer::NegotiationTips;
 use crate::{Repository, Result};
 
 /// Returns commits that are reachable from the tips of `offer`, or included in it, and that the
@@ -23,16 +23,16 @@ use crate::{Repository, Result};
 /// `ErrorKind::Transport` if the connection breaks.
 pub fn common_commits(
     repository: &Repository,
-    client: &mut Client,
-    offer: &Offer,
+    client: &mut FetchClient,
+    offer: &NegotiationTips,
     server_options: &[BString],
 ) -> Result<Vec<ObjectId>> {
     let store = repository.objects()?;
     let cut: BTreeSet<ObjectId> = repository.shallow_commits()?.iter().copied().collect();
     let graph = repository.commit_graph()?;
-    let mut history = History::new(store, &cut).with_graph(graph);
+    let mut history = NegotiationHistory::new(store, &cut).with_graph(graph);
     let mut commits = Vec::new();
-    let offered = History::new(store, &cut).with_graph(graph);
+    let offered = NegotiationHistory::new(store, &cut).with_graph(graph);
     let mut negotiator = negotiator(repository.config(), offered);
     for tip in offer.tips.iter().flatten() {
         if let Some(id) = history.peel(tip).map_err(from_store)? {
@@ -56,7 +56,7 @@ pub fn common_commits(
 fn all_lead_to(
     tips: &[ObjectId],
     targets: &[ObjectId],
-    history: &mut dyn Commits,
+    history: &mut dyn CommitSupplier,
 ) -> Result<bool, pronto_wire::Error> {
     if targets.is_empty() {
         return Ok(false);

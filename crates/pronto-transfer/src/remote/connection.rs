@@ -6,15 +6,15 @@ use std::path::PathBuf;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_io::watch::Watch;
-use pronto_wire::address::{Address, is_local, is_url};
-use pronto_wire::advertisement::Version;
-use pronto_wire::archive::Client as ArchiveClient;
-use pronto_wire::client::Client;
-use pronto_wire::policy::{Allow, Policy};
+use pronto_wire::address::{RemoteAddress, is_local, is_url};
+use pronto_wire::advertisement::ProtocolVersion;
+use pronto_wire::archive::RemoteArchive as ArchiveClient;
+use pronto_wire::client::FetchClient;
+use pronto_wire::policy::{Allow, TransportPolicy};
 use pronto_wire::push::Pusher;
 use pronto_wire::transport::http::{self, Unset};
-use pronto_wire::transport::{LOCAL_VARIABLES, Options, Ssh};
-use pronto_wire::url::Origin;
+use pronto_wire::transport::{LOCAL_VARIABLES, Options, SshOptions};
+use pronto_wire::url::UrlOrigin;
 
 use super::bundle;
 use super::web::{self, Logins, WebSettings, Wrap};
@@ -35,8 +35,8 @@ pub fn check(
     config: &Config,
     environment: &Environment,
 ) -> Result<()> {
-    match Address::parse(url).map_err(from_wire)? {
-        Address::Http { url } => web::check(&url, settings, config, environment),
+    match RemoteAddress::parse(url).map_err(from_wire)? {
+        RemoteAddress::Http { url } => web::check(&url, settings, config, environment),
         _ => Ok(()),
     }
 }
@@ -63,7 +63,7 @@ pub fn connect(
     config: &Config,
     environment: &Environment,
     watch: &Watch<'_>,
-) -> Result<Client> {
+) -> Result<FetchClient> {
     let wrap: Wrap = Box::new(|helpers| helpers);
     connect_with(url, settings, config, environment, wrap, watch)
 }
@@ -79,8 +79,8 @@ pub fn connect_with(
     environment: &Environment,
     wrap: Wrap,
     watch: &Watch<'_>,
-) -> Result<Client> {
-    let address = Address::parse(url).map_err(from_wire)?;
+) -> Result<FetchClient> {
+    let address = RemoteAddress::parse(url).map_err(from_wire)?;
     let options = options(&address, settings, config, environment)?;
     if is_path(url)
         && !settings.no_bundles
@@ -90,14 +90,14 @@ pub fn connect_with(
             .policy
             .check(address.protocol())
             .map_err(from_wire)?;
-        return Ok(Client::of_bundle(
+        return Ok(FetchClient::of_bundle(
             opened.header,
             opened.pack,
             watch.interrupt(),
         ));
     }
     let web: Box<dyn http::Settings> = match &address {
-        Address::Http { .. } => Box::new(WebSettings {
+        RemoteAddress::Http { .. } => Box::new(WebSettings {
             config: config.clone(),
             environment: environment.clone(),
             settings: settings.clone(),
@@ -106,7 +106,8 @@ pub fn connect_with(
         }),
         _ => Box::new(Unset),
     };
-    Client::connect(&address, &options, web, watch.progress(), watch.interrupt()).map_err(from_wire)
+    FetchClient::connect(&address, &options, web, watch.progress(), watch.interrupt())
+        .map_err(from_wire)
 }
 
 /// Connects to the repository at `url` for a push. The program of `settings` is that of
@@ -121,7 +122,7 @@ pub(crate) fn connect_to_push(
     watch: &Watch<'_>,
 ) -> Result<Pusher> {
     let (config, environment) = (repository.config(), repository.environment());
-    let address = Address::parse(url).map_err(from_wire)?;
+    let address = RemoteAddress::parse(url).map_err(from_wire)?;
     let options = options(&address, settings, config, environment)?;
     let web = web_settings(&address, settings, config, environment);
     Pusher::connect(&address, &options, web, watch.progress(), watch.interrupt()).map_err(from_wire)
@@ -139,7 +140,7 @@ pub(crate) fn connect_to_archive(
     environment: &Environment,
     watch: &Watch<'_>,
 ) -> Result<ArchiveClient> {
-    let address = Address::parse(url).map_err(from_wire)?;
+    let address = RemoteAddress::parse(url).map_err(from_wire)?;
     let options = options(&address, settings, config, environment)?;
     let web = web_settings(&address, settings, config, environment);
     ArchiveClient::connect(&address, &options, web, watch.progress(), watch.interrupt())
@@ -148,13 +149,13 @@ pub(crate) fn connect_to_archive(
 
 /// Returns the user's HTTP settings.
 fn web_settings(
-    address: &Address,
+    address: &RemoteAddress,
     settings: &Settings,
     config: &Config,
     environment: &Environment,
 ) -> Box<dyn http::Settings> {
     match address {
-        Address::Http { .. } => Box::new(WebSettings {
+        RemoteAddress::Http { .. } => Box::new(WebSettings {
             config: config.clone(),
             environment: environment.clone(),
             settings: settings.clone(),
@@ -171,8 +172,8 @@ fn web_settings(
 /// # Errors
 /// Fails if a setting is malformed.
 pub(crate) fn for_download(
-    named: Option<&Origin>,
-    policy: Policy,
+    named: Option<&UrlOrigin>,
+    policy: TransportPolicy,
     config: &Config,
     environment: &Environment,
 ) -> Result<(Options, Box<dyn http::Settings>)> {
@@ -200,7 +201,7 @@ pub fn from_wire(error: pronto_wire::Error) -> Error {
 }
 
 fn options(
-    address: &Address,
+    address: &RemoteAddress,
     settings: &Settings,
     config: &Config,
     environment: &Environment,
@@ -228,8 +229,8 @@ fn options(
             .insert("PRONTO_NO_FALLBACK".into(), None);
     }
     match address {
-        Address::Ssh { .. } => options.ssh = ssh(config, environment)?,
-        Address::Git { host, .. } => {
+        RemoteAddress::Ssh { .. } => options.ssh = ssh(config, environment)?,
+        RemoteAddress::Git { host, .. } => {
             let program = web::git_proxy(host.as_bytes().into(), config, environment);
             options.git_proxy = program.map(|program| OsString::from_vec(program.into()));
         }
@@ -243,28 +244,28 @@ fn options(
 /// # Errors
 /// Fails if the setting is not a boolean.
 pub(crate) fn session_id(config: &Config, environment: &Environment) -> Result<Option<BString>> {
-    let is_told = config.bool_or("transfer.advertisesid", false)?;
+    let is_advertised = config.bool_or("transfer.advertisesid", false)?;
     Ok(environment
         .session_id()
-        .filter(|_| is_told)
+        .filter(|_| is_advertised)
         .map(BString::from))
 }
 
 /// Returns the protocol version to request: as configured (`protocol.version`), else as the
 /// variable of Git's own tests, else 2.
-fn version(config: &Config, environment: &Environment) -> Result<Version> {
+fn version(config: &Config, environment: &Environment) -> Result<ProtocolVersion> {
     let for_tests = "GIT_TEST_PROTOCOL_VERSION";
     let (value, what) = match config.string("protocol.version")? {
         Some(value) => (value, "config 'protocol.version'"),
         None => match environment.bytes(for_tests) {
             Some(value) if !value.is_empty() => (value.as_bstr(), for_tests),
-            _ => return Ok(Version::V2),
+            _ => return Ok(ProtocolVersion::V2),
         },
     };
     match value.as_bytes() {
-        b"0" => Ok(Version::V0),
-        b"1" => Ok(Version::V1),
-        b"2" => Ok(Version::V2),
+        b"0" => Ok(ProtocolVersion::V0),
+        b"1" => Ok(ProtocolVersion::V1),
+        b"2" => Ok(ProtocolVersion::V2),
         _ => {
             let message = format!("unknown value for {what}: {value}");
             Err(Error::new(ErrorKind::ConfigValue, message))
@@ -285,19 +286,23 @@ pub fn check_session_id(config: &Config) -> Result<()> {
 ///
 /// # Errors
 /// A configured value about `protocol` is none that Git knows.
-pub fn policy(config: &Config, environment: &Environment, protocol: &str) -> Result<Policy> {
+pub fn policy(
+    config: &Config,
+    environment: &Environment,
+    protocol: &str,
+) -> Result<TransportPolicy> {
     let parse = |key: &str, value: &BStr| {
         Allow::from_name(&value.to_str_lossy()).ok_or_else(|| {
             let message = format!("unknown value for config '{key}': {value}");
             Error::new(ErrorKind::ConfigValue, message)
         })
     };
-    let mut policy = Policy {
+    let mut policy = TransportPolicy {
         only: environment
             .text("GIT_ALLOW_PROTOCOL")
             .map(|list| list.split(':').map(str::to_owned).collect()),
         from_user: environment.boolean("GIT_PROTOCOL_FROM_USER", true)?,
-        ..Policy::default()
+        ..TransportPolicy::default()
     };
     let read = |key: &str| -> Result<Option<Allow>> {
         let value = config.string(key)?;
@@ -324,7 +329,7 @@ pub fn policy(config: &Config, environment: &Environment, protocol: &str) -> Res
     Ok(policy)
 }
 
-fn ssh(config: &Config, environment: &Environment) -> Result<Ssh> {
+fn ssh(config: &Config, environment: &Environment) -> Result<SshOptions> {
     let command = match environment.bytes("GIT_SSH_COMMAND") {
         Some(command) => Some(command.into()),
         None => config.string("core.sshcommand")?.map(BStr::to_owned),
@@ -335,7 +340,7 @@ fn ssh(config: &Config, environment: &Environment) -> Result<Ssh> {
             .string("ssh.variant")?
             .map(|variant| variant.to_string()),
     };
-    Ok(Ssh {
+    Ok(SshOptions {
         command,
         program: environment.path("GIT_SSH").map(PathBuf::from),
         variant,

@@ -1,6 +1,6 @@
 //! Checks the connectivity of objects: all linked objects exist.
 //!
-//! For a pack that must be complete (a clone), [`Links`] examines every object during indexing. For
+//! For a pack that must be complete (a clone), [`PackLinks`] examines every object during indexing. For
 //! a pack that builds on existing objects (a fetch), [`is_connected`] walks from the new tips to
 //! the objects that were reachable before.
 
@@ -12,22 +12,22 @@ use pronto_hash::{Kind, ObjectId, oid};
 use pronto_odb::Store;
 use pronto_pack::indexer::Inspect;
 
-use super::negotiate::History;
+use super::negotiate::NegotiationHistory;
 use crate::Result;
 pub use crate::objects::from_odb as from_store;
 use pronto_object::{CommitLinks, TagRef, TreeEntries};
 
 /// Collects the ids that the objects of a pack link to.
-pub struct Links<'a> {
+pub struct PackLinks<'a> {
     hash: Kind,
     shallow: &'a BTreeSet<ObjectId>,
     /// Collectors that no thread uses at the moment.
-    idle: Mutex<Vec<Collector>>,
+    idle: Mutex<Vec<LinkCollector>>,
 }
 
 /// The links that one thread has collected. Most entries of a tree also are in the previous version
 /// of the tree, so that a small cache of recent entries catches nearly all duplicates.
-struct Collector {
+struct LinkCollector {
     recent: Vec<u128>,
     ids: Vec<ObjectId>,
 }
@@ -37,11 +37,11 @@ const RECENT: usize = 1 << 15;
 /// The number of ids above which a collector removes duplicates.
 const CROWDED: usize = 1 << 20;
 
-impl<'a> Links<'a> {
+impl<'a> PackLinks<'a> {
     /// Creates a collector for objects of the format `hash`. The parents of the commits in
     /// `shallow` need not exist.
     pub fn new(hash: Kind, shallow: &'a BTreeSet<ObjectId>) -> Self {
-        Links {
+        PackLinks {
             hash,
             shallow,
             idle: Mutex::default(),
@@ -74,21 +74,21 @@ impl<'a> Links<'a> {
         ids
     }
 
-    fn borrow(&self) -> Collector {
+    fn borrow(&self) -> LinkCollector {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        idle.pop().unwrap_or_else(|| Collector {
+        idle.pop().unwrap_or_else(|| LinkCollector {
             recent: vec![0; RECENT],
             ids: Vec::new(),
         })
     }
 
-    fn give_back(&self, collector: Collector) {
+    fn give_back(&self, collector: LinkCollector) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         idle.push(collector);
     }
 }
 
-impl Collector {
+impl LinkCollector {
     fn add(&mut self, id: &[u8]) {
         let Some(key) = id.first_chunk::<16>() else {
             return;
@@ -107,7 +107,7 @@ impl Collector {
     }
 }
 
-impl Inspect for Links<'_> {
+impl Inspect for PackLinks<'_> {
     fn object(
         &self,
         kind: ObjectKind,
@@ -181,10 +181,10 @@ pub fn is_connected(
     known: &[ObjectId],
     cuts: Cuts<'_>,
 ) -> Result<bool> {
-    let mut walk = Walk {
+    let mut walk = ConnectivityWalk {
         store,
         old_cut: cuts.old,
-        history: History::new(store, cuts.new),
+        history: NegotiationHistory::new(store, cuts.new),
         nodes: HashMap::new(),
         queue: BinaryHeap::new(),
         new_queued: 0,
@@ -204,12 +204,12 @@ pub fn is_connected(
     walk.run()
 }
 
-struct Walk<'a> {
+struct ConnectivityWalk<'a> {
     store: &'a Store,
     /// The shallow commits of the known history.
     old_cut: &'a BTreeSet<ObjectId>,
-    history: History<'a>,
-    nodes: HashMap<ObjectId, Node>,
+    history: NegotiationHistory<'a>,
+    nodes: HashMap<ObjectId, CommitNode>,
     queue: BinaryHeap<(i64, ObjectId)>,
     new_queued: usize,
     /// The trees and blobs that are checked or queued.
@@ -218,13 +218,13 @@ struct Walk<'a> {
     left: Vec<(ObjectId, Option<ObjectId>)>,
 }
 
-struct Node {
+struct CommitNode {
     links: CommitLinks,
     is_known: bool,
     is_queued: bool,
 }
 
-impl Walk<'_> {
+impl ConnectivityWalk<'_> {
     /// Queues the commit `id`. Returns `false` if the commit is missing.
     fn push(&mut self, id: &ObjectId, is_known: bool) -> Result<bool> {
         if let Some(node) = self.nodes.get_mut(id) {
@@ -244,7 +244,7 @@ impl Walk<'_> {
         };
         self.queue.push((links.time, *id));
         self.new_queued += usize::from(!is_known);
-        let node = Node {
+        let node = CommitNode {
             links,
             is_known,
             is_queued: true,

@@ -10,17 +10,17 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_io::{child, untrusted};
-use pronto_wire::transport::http::{Credentials, Secret};
+use pronto_wire::transport::http::{CredentialProvider, HttpSecret};
 use pronto_wire::url::Url;
 use pronto_wire::{Error, ErrorKind};
 
 use super::netrc;
 use crate::Result;
-use crate::config::{Config, Key};
+use crate::config::{Config, ConfigKey};
 use crate::environment::Environment;
 use crate::{path, quote};
-use ask::Wanted;
-use description::{Description, Operation};
+use ask::CredentialPart;
+use description::{Description, HelperOperation};
 
 /// The name of the netrc file in the home directory.
 const NETRC: &str = ".netrc";
@@ -41,11 +41,11 @@ pub(super) struct Helpers {
     may_prompt: bool,
     /// The path of the netrc file; `None` after the file was read.
     netrc: Option<PathBuf>,
-    given: Option<Given>,
+    given: Option<CredentialSource>,
 }
 
 /// The source of the last credentials.
-enum Given {
+enum CredentialSource {
     Netrc,
     Helpers(Box<Description>),
 }
@@ -62,7 +62,7 @@ impl Helpers {
         let normal = url.normal();
         let mut commands: Vec<BString> = Vec::new();
         for entry in config.iter() {
-            let key = Key::split(entry.key);
+            let key = ConfigKey::split(entry.key);
             let meant = key.section == "credential"
                 && key.variable == "helper"
                 && key
@@ -111,13 +111,14 @@ impl Helpers {
     }
 
     /// Returns the login from the netrc file. Only the first call returns a login.
-    fn netrc(&mut self, url: &Url) -> Option<Secret> {
+    fn netrc(&mut self, url: &Url) -> Option<HttpSecret> {
         let path = self.netrc.take()?;
         // As with curl, an unreadable file has no logins.
-        let text = untrusted::read(&path, untrusted::Links::Follow, LARGEST_NETRC_BYTES).ok()?;
+        let text =
+            untrusted::read(&path, untrusted::SymlinkPolicy::Follow, LARGEST_NETRC_BYTES).ok()?;
         let login = netrc::find(&text, url.host(), url.user())?;
-        self.given = Some(Given::Netrc);
-        Some(Secret::Basic {
+        self.given = Some(CredentialSource::Netrc);
+        Some(HttpSecret::Basic {
             user: login.user,
             password: login.password,
         })
@@ -145,9 +146,14 @@ impl Helpers {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = now.map_or(0, |now| now.as_secs());
         for command in &self.commands {
-            let input = known.input(Operation::Get, self.protect_protocol);
+            let input = known.input(HelperOperation::Get, self.protect_protocol);
             let input = input.map_err(|message| Error::new(ErrorKind::Address, message))?;
-            let output = ask::run(command.as_bstr(), Operation::Get, &input, &self.directory);
+            let output = ask::run(
+                command.as_bstr(),
+                HelperOperation::Get,
+                &input,
+                &self.directory,
+            );
             let failed = |message| Error::new(ErrorKind::Authentication, message);
             known.take(&output, now).map_err(failed)?;
             if known.is_complete() {
@@ -163,10 +169,10 @@ impl Helpers {
 
     /// Prompts the user for the missing parts of the credential.
     fn ask_user(&self, known: &mut Description) -> Result<(), Error> {
-        let ask = |wanted: Wanted, known: &Description| {
+        let ask = |wanted: CredentialPart, known: &Description| {
             let server = known.shown();
             let program = self.askpass.as_deref();
-            let program = program.map(|program| ask::Program {
+            let program = program.map(|program| ask::AskPassProgram {
                 program,
                 directory: &self.directory,
             });
@@ -177,17 +183,17 @@ impl Helpers {
             })
         };
         if known.username.is_none() {
-            known.username = Some(ask(Wanted::Username, known)?.into());
+            known.username = Some(ask(CredentialPart::Username, known)?.into());
         }
         if known.password.is_none() {
-            known.password = Some(ask(Wanted::Password, known)?.into());
+            known.password = Some(ask(CredentialPart::Password, known)?.into());
         }
         Ok(())
     }
 
     /// Notifies the helpers whether the last credentials were accepted (`store` or `erase`).
-    fn conclude(&mut self, operation: Operation) {
-        let Some(Given::Helpers(mut known)) = self.given.take() else {
+    fn conclude(&mut self, operation: HelperOperation) {
+        let Some(CredentialSource::Helpers(mut known)) = self.given.take() else {
             return;
         };
         known.advance();
@@ -229,8 +235,8 @@ fn command(definition: &BStr, git: Option<&Path>) -> BString {
     command
 }
 
-impl Credentials for Helpers {
-    fn fill(&mut self, url: &Url, challenges: &[String]) -> Result<Option<Secret>, Error> {
+impl CredentialProvider for Helpers {
+    fn fill(&mut self, url: &Url, challenges: &[String]) -> Result<Option<HttpSecret>, Error> {
         if challenges.is_empty() {
             return Ok(None);
         }
@@ -245,32 +251,32 @@ impl Credentials for Helpers {
             return Ok(Some(secret));
         }
         let mut known = match self.given.take() {
-            Some(Given::Helpers(known)) => known.next_stage(challenges),
-            Some(Given::Netrc) | None => self.description(url, challenges),
+            Some(CredentialSource::Helpers(known)) => known.next_stage(challenges),
+            Some(CredentialSource::Netrc) | None => self.description(url, challenges),
         };
         self.ask_helpers(&mut known)?;
         if !known.is_complete() && offers("basic") {
             self.ask_user(&mut known)?;
         }
         let secret = known.secret(offers("basic"));
-        self.given = Some(Given::Helpers(Box::new(known)));
+        self.given = Some(CredentialSource::Helpers(Box::new(known)));
         Ok(secret)
     }
 
     fn continues(&self) -> bool {
         match &self.given {
-            Some(Given::Netrc) => true,
-            Some(Given::Helpers(known)) => known.continues(),
+            Some(CredentialSource::Netrc) => true,
+            Some(CredentialSource::Helpers(known)) => known.continues(),
             None => false,
         }
     }
 
     fn approve(&mut self) {
-        self.conclude(Operation::Store);
+        self.conclude(HelperOperation::Store);
     }
 
     fn reject(&mut self) {
-        self.conclude(Operation::Erase);
+        self.conclude(HelperOperation::Erase);
     }
 }
 

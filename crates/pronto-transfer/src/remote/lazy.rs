@@ -4,12 +4,12 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 use pronto_io::watch::Watch;
 use pronto_odb::Store;
-use pronto_storage::pack_objects::Selection;
-use pronto_wire::client::Client;
+use pronto_storage::pack_objects::SelectedObjects;
+use pronto_wire::client::FetchClient;
 use pronto_wire::fetch::{Nothing, Request};
 
 use super::connection::{self, Settings, from_wire};
-use super::{Links, Receive, Remote, from_store, keep_linked_objects, receive_pack, shallow};
+use super::{PackLinks, Receive, Remote, from_store, keep_linked_objects, receive_pack, shallow};
 use crate::support::{self, Operation};
 use crate::{Error, ErrorKind, Repository, Result};
 
@@ -27,7 +27,7 @@ impl Exact<'_> {
     ///
     /// # Errors
     /// Fails if the remote refuses or fails, or the pack cannot be written.
-    pub fn fetch(&self, mut client: Client, request: Request) -> Result<()> {
+    pub fn fetch(&self, mut client: FetchClient, request: Request) -> Result<()> {
         let request = Request {
             filter: Some(BString::from("blob:none")),
             ..request
@@ -37,7 +37,7 @@ impl Exact<'_> {
             .map_err(from_wire)?;
         let (repository, directory) = (self.repository, self.repository.objects_dir().join("pack"));
         let cut = shallow::read(repository)?;
-        let links = Links::new(repository.object_hash(), &cut);
+        let links = PackLinks::new(repository.object_hash(), &cut);
         receive_pack(
             &mut response.pack,
             &Receive {
@@ -128,8 +128,8 @@ impl Exact<'_> {
     pub fn select(
         &self,
         objects: &Store,
-        mut select: impl FnMut(&Watch<'_>) -> Result<Selection>,
-    ) -> Result<Selection> {
+        mut select: impl FnMut(&Watch<'_>) -> Result<SelectedObjects>,
+    ) -> Result<SelectedObjects> {
         let quiet = self.watch.quiet();
         let exact = Exact {
             repository: self.repository,

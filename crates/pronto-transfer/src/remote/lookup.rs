@@ -6,7 +6,7 @@ use bstr::ByteSlice;
 use pronto_wire::url::Url;
 
 use crate::Result;
-use crate::config::{Config, EntryRef};
+use crate::config::{Config, ConfigEntry};
 use crate::environment::Environment;
 
 /// The lookup of settings for one URL.
@@ -18,7 +18,7 @@ pub(super) struct Lookup<'a> {
 }
 
 impl<'a> Lookup<'a> {
-    pub(super) fn entry(&self, name: &str) -> Option<EntryRef<'a>> {
+    pub(super) fn entry(&self, name: &str) -> Option<ConfigEntry<'a>> {
         self.config.for_url("http", name, self.url.normal())
     }
 

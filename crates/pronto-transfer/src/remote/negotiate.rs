@@ -5,16 +5,19 @@ use std::collections::BTreeSet;
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{IdCache, ObjectId, oid};
 use pronto_odb::Store;
-use pronto_pack::commit_graph::{CommitGraph, Position};
+use pronto_pack::commit_graph::{CommitGraph, GraphPosition};
 use pronto_wire::ErrorKind as WireKind;
 use pronto_wire::fetch::Nothing;
-use pronto_wire::negotiate::{Commit, Commits, Consecutive, Skipping, Tips};
+use pronto_wire::negotiate::{AddTips, CommitInfo, CommitSupplier, Consecutive, Skipping};
 
 use crate::config::Config;
 use pronto_object::{CommitLinks, TagRef};
 
 /// Returns the negotiator of `fetch.negotiationAlgorithm`.
-pub(crate) fn negotiator<'a>(config: &Config, commits: History<'a>) -> Box<dyn Tips + 'a> {
+pub(crate) fn negotiator<'a>(
+    config: &Config,
+    commits: NegotiationHistory<'a>,
+) -> Box<dyn AddTips + 'a> {
     let named = config.raw("fetch.negotiationalgorithm").unwrap_or_default();
     match named.to_ascii_lowercase().as_slice() {
         b"noop" => Box::new(Nothing),
@@ -24,20 +27,20 @@ pub(crate) fn negotiator<'a>(config: &Config, commits: History<'a>) -> Box<dyn T
 }
 
 /// Reads commits from a store. Parents beyond the shallow boundary are hidden.
-pub struct History<'a> {
+pub struct NegotiationHistory<'a> {
     store: &'a Store,
     shallow: &'a BTreeSet<ObjectId>,
     graph: Option<&'a CommitGraph>,
-    positions: Vec<Position>,
+    positions: Vec<GraphPosition>,
     buffer: Vec<u8>,
     /// The cache of peeled commits, because many refs may point to one object.
     peeled: IdCache<ObjectId>,
 }
 
-impl<'a> History<'a> {
+impl<'a> NegotiationHistory<'a> {
     /// Returns the history in `store`, which ends at the shallow commits `shallow`.
     pub fn new(store: &'a Store, shallow: &'a BTreeSet<ObjectId>) -> Self {
-        History {
+        NegotiationHistory {
             store,
             shallow,
             graph: None,
@@ -77,7 +80,7 @@ impl<'a> History<'a> {
         let (store, buffer) = (self.store, &mut self.buffer);
         // A failed peel may succeed later, and is not cached.
         let ask = || peel(store, id, buffer).map_err(Some)?.ok_or(None);
-        match self.peeled.get_or_ask(id, ask) {
+        match self.peeled.get_or_insert_with(id, ask) {
             Ok(commit) => Ok(Some(commit)),
             Err(None) => Ok(None),
             Err(Some(error)) => Err(error),
@@ -107,8 +110,8 @@ fn peel(
 /// The limit for the nesting of tags.
 const MAX_TAGS: usize = 64;
 
-impl History<'_> {
-    fn commit_in_graph(&mut self, id: &oid) -> Result<Option<Commit>, pronto_pack::Error> {
+impl NegotiationHistory<'_> {
+    fn commit_in_graph(&mut self, id: &oid) -> Result<Option<CommitInfo>, pronto_pack::Error> {
         let Some(graph) = self.graph else {
             return Ok(None);
         };
@@ -117,15 +120,15 @@ impl History<'_> {
         };
         let commit = graph.commit_at(position, &mut self.positions)?;
         let parents = self.positions.iter().map(|parent| graph.id_at(*parent));
-        Ok(Some(Commit {
+        Ok(Some(CommitInfo {
             time: i64::try_from(commit.time).unwrap_or(i64::MAX),
             parents: parents.collect::<Result<_, _>>()?,
         }))
     }
 }
 
-impl Commits for History<'_> {
-    fn commit(&mut self, id: &oid) -> Result<Option<Commit>, pronto_wire::Error> {
+impl CommitSupplier for NegotiationHistory<'_> {
+    fn commit(&mut self, id: &oid) -> Result<Option<CommitInfo>, pronto_wire::Error> {
         let found = self.commit_in_graph(id);
         if let Some(found) = found.map_err(|error| error.map_kind(|_| WireKind::Local))? {
             return Ok(Some(found));
@@ -133,7 +136,7 @@ impl Commits for History<'_> {
         let links = self
             .links(id)
             .map_err(|error| error.map_kind(|_| WireKind::Local))?;
-        Ok(links.map(|links| Commit {
+        Ok(links.map(|links| CommitInfo {
             time: links.time,
             parents: links.parents,
         }))

@@ -11,20 +11,20 @@ use pronto_wire::fetch::Negotiator;
 use super::Remote;
 use super::connection::from_wire;
 use super::connectivity::from_store;
-use super::negotiate::History;
+use super::negotiate::NegotiationHistory;
 use crate::revision::RefSelection;
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// The commits that are sent as haves in a negotiation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Offer {
+pub struct NegotiationTips {
     /// The tips whose history is sent as haves; `None` for the history of all refs.
     pub tips: Option<Vec<ObjectId>>,
     /// The commits that every request contains as haves. Their ancestors are not sent.
     pub includes: Vec<ObjectId>,
 }
 
-impl Offer {
+impl NegotiationTips {
     /// Adds the commits of every request to `negotiator`.
     pub(crate) fn begin(&self, negotiator: &mut dyn Negotiator) -> Result<()> {
         for id in &self.includes {
@@ -52,7 +52,7 @@ impl OfferOptions {
     /// # Errors
     /// Fails with [`ErrorKind::InvalidInput`] if an object does not exist, and with
     /// [`ErrorKind::Unsupported`] if an object of `include` is not a commit.
-    pub fn choose(&self, repository: &Repository, remote: &Remote) -> Result<Offer> {
+    pub fn choose(&self, repository: &Repository, remote: &Remote) -> Result<NegotiationTips> {
         let or_configured = |given: &'_ [BString], configured: &'_ [BString]| match given.is_empty()
         {
             true => configured.to_vec(),
@@ -60,7 +60,7 @@ impl OfferOptions {
         };
         let restrict = or_configured(&self.restrict, &remote.negotiation_restrict);
         let include = or_configured(&self.include, &remote.negotiation_include);
-        let mut offer = Offer::default();
+        let mut offer = NegotiationTips::default();
         if !restrict.is_empty() {
             offer.tips = Some(objects(repository, "--negotiation-restrict", &restrict)?);
         }
@@ -110,7 +110,7 @@ fn objects(repository: &Repository, option: &str, names: &[BString]) -> Result<V
 /// Checks that all `ids` are commits.
 fn check_commits(repository: &Repository, ids: &[ObjectId]) -> Result<()> {
     let uncut = BTreeSet::new();
-    let mut history = History::new(repository.objects()?, &uncut);
+    let mut history = NegotiationHistory::new(repository.objects()?, &uncut);
     for id in ids {
         if history.peel(id).map_err(from_store)? != Some(*id) {
             let message = "a negotiation that includes an object that is no commit";

@@ -9,7 +9,7 @@ use gix_object::Kind as ObjectKind;
 use pronto_hash::{ObjectId, oid};
 use pronto_io::interrupt::Interrupt;
 use pronto_io::watch::Watch;
-use pronto_odb::{Promised, Store};
+use pronto_odb::{PromisedObjects, Store};
 
 use super::Exact;
 use crate::environment::Environment;
@@ -55,7 +55,7 @@ impl std::fmt::Debug for OnDemand {
     }
 }
 
-impl Promised for OnDemand {
+impl PromisedObjects for OnDemand {
     fn fetch(&self, id: &oid) -> Result<bool, pronto_odb::Error> {
         self.fetch_one(id.to_owned()).map_err(|error| {
             error.map_kind(|kind| match kind {

@@ -1,7 +1,7 @@
 //! Partial clones: object filters, and promisor remotes.
 
 use bstr::{BStr, BString, ByteSlice};
-use pronto_storage::pack_objects::Filter;
+use pronto_storage::pack_objects::ObjectFilter;
 
 use pronto_config::format::{EXTENSIONS_OF_ANY_VERSION, EXTENSIONS_OF_VERSION_ONE};
 
@@ -16,8 +16,8 @@ use pronto_repository::Notice;
 /// # Errors
 /// Fails if Git does not support the filter.
 pub fn filter_spec(spec: &BStr) -> Result<BString> {
-    match Filter::parse(spec)? {
-        filter @ Filter::BlobLimit(_) => Ok(filter.to_spec()),
+    match ObjectFilter::parse(spec)? {
+        filter @ ObjectFilter::BlobLimit(_) => Ok(filter.to_spec()),
         _ => Ok(spec.to_owned()),
     }
 }
@@ -27,8 +27,8 @@ pub fn filter_spec(spec: &BStr) -> Result<BString> {
 /// # Errors
 /// Fails if Git does not support one of the filters.
 pub fn combined_filter(specs: &[BString]) -> Result<BString> {
-    let parts = specs.iter().map(|spec| Filter::parse(spec.as_bstr()));
-    Ok(Filter::Combine(parts.collect::<Result<_>>()?).to_spec())
+    let parts = specs.iter().map(|spec| ObjectFilter::parse(spec.as_bstr()));
+    Ok(ObjectFilter::Combine(parts.collect::<Result<_>>()?).to_spec())
 }
 
 /// Returns whether the local history is complete and unmodified: the repository is not shallow and

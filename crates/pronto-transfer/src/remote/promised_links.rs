@@ -12,8 +12,8 @@ use pronto_hash::{ObjectId, oid};
 use pronto_io::error::IoContext as _;
 use pronto_io::watch::Watch;
 use pronto_odb::Store;
-use pronto_odb::packing::{Contents, Member};
-use pronto_pack::idx::Index;
+use pronto_odb::packing::{PackContents, PackMember};
+use pronto_pack::idx::PackIndex;
 use pronto_storage::pack_objects;
 
 use super::from_store;
@@ -42,7 +42,7 @@ pub fn keep(
     if stack.is_empty() {
         return Ok(());
     }
-    let promised = Promised::open(store)?;
+    let promised = PromisorPacks::open(store)?;
     let mut local = HashSet::new();
     let mut members = Vec::new();
     let mut content = Vec::new();
@@ -54,15 +54,15 @@ pub fn keep(
             continue;
         };
         local.insert(id);
-        members.push(Member { id, name_hash: 0 });
+        members.push(PackMember { id, name_hash: 0 });
         add_links(kind, &content, id.kind().len_in_bytes(), &mut stack);
     }
     if members.is_empty() {
         return Ok(());
     }
-    let contents = Contents {
+    let contents = PackContents {
         members: &members,
-        ..Contents::default()
+        ..PackContents::default()
     };
     let files = writer_options(repository.config(), repository.object_hash())?;
     let options = pack_objects::packing_options(repository)?;
@@ -72,21 +72,21 @@ pub fn keep(
 }
 
 /// The promisor packs of a store.
-struct Promised(Vec<Index>);
+struct PromisorPacks(Vec<PackIndex>);
 
-impl Promised {
+impl PromisorPacks {
     fn open(store: &Store) -> Result<Self> {
         let access = store.options().access;
         let packs = store.promisor_packs().map_err(from_store)?;
         let open = |path: std::path::PathBuf| {
-            let opened = Index::open(path.with_extension("idx"), store.kind(), access);
+            let opened = PackIndex::open(path.with_extension("idx"), store.kind(), access);
             opened.map_err(from_pack)
         };
         packs
             .into_iter()
             .map(open)
             .collect::<Result<_>>()
-            .map(Promised)
+            .map(PromisorPacks)
     }
 
     fn has(&self, id: &oid) -> Result<bool> {

@@ -9,9 +9,11 @@ use pronto_io::progress::Progress;
 use pronto_io::sync::SyncMethod;
 use pronto_io::watch::Watch;
 use pronto_odb::Store;
-use pronto_pack::indexer::{Contents, Context, Existing, Inspect, Options, Outcome, index_stream};
-use pronto_storage::fsck::{Inspector, Levels, Scope};
-use pronto_wire::client::Pack;
+use pronto_pack::indexer::{
+    ExistingObjects, IndexContext, IndexedObjects, Inspect, Options, Outcome, index_stream,
+};
+use pronto_storage::fsck::{FsckInspector, InspectionScope, Levels};
+use pronto_wire::client::IncomingPack;
 
 use super::connection::from_wire;
 use crate::config::Config;
@@ -92,17 +94,17 @@ const HEADER_LEN: usize = 12;
 /// # Errors
 /// Fails if the connection breaks, the pack is invalid, or the files cannot be written. All created
 /// files are removed then.
-pub fn receive_pack(pack: &mut Pack<'_>, receive: &Receive<'_>) -> Result<Outcome> {
+pub fn receive_pack(pack: &mut IncomingPack<'_>, receive: &Receive<'_>) -> Result<Outcome> {
     let mut options = options(receive)?;
     let levels = fsck_levels(receive.repository, receive.promisor.is_some())?;
     let checks = levels.as_ref().map(|levels| {
-        let scope = Scope {
+        let scope = InspectionScope {
             objects: true,
             store: receive.existing,
             promised: receive.promisor.is_some(),
-            ..Scope::default()
+            ..InspectionScope::default()
         };
-        Inspector::new(receive.repository.object_hash(), levels, scope)
+        FsckInspector::new(receive.repository.object_hash(), levels, scope)
     });
     let both = Both {
         one: receive.inspect,
@@ -110,13 +112,13 @@ pub fn receive_pack(pack: &mut Pack<'_>, receive: &Receive<'_>) -> Result<Outcom
     };
     let readiness = pack.readiness();
     let ready = readiness.as_deref();
-    let context = Context {
-        existing: receive.existing.map(|store| store as &dyn Existing),
+    let context = IndexContext {
+        existing: receive.existing.map(|store| store as &dyn ExistingObjects),
         inspect: both.is_needed().then_some(&both),
         progress: receive.watch.progress(),
         interrupt: Some(receive.watch.interrupt()),
         ready: ready.map(|ready| ready as &(dyn Fn() -> bool + Sync)),
-        ..Context::default()
+        ..IndexContext::default()
     };
     let taken = match receive.unpack.is_some() || receive.keep_from.is_some() {
         true => {
@@ -136,7 +138,7 @@ pub fn receive_pack(pack: &mut Pack<'_>, receive: &Receive<'_>) -> Result<Outcom
         }
         false => take_in(pack, receive, &options, &context, None),
     };
-    for report in checks.iter().flat_map(Inspector::take_reports) {
+    for report in checks.iter().flat_map(FsckInspector::take_reports) {
         if let (Some(message), false) = (report.message, report.is_error) {
             receive.repository.notify(Notice::MalformedObject {
                 object: report.object,
@@ -157,7 +159,7 @@ pub fn receive_pack(pack: &mut Pack<'_>, receive: &Receive<'_>) -> Result<Outcom
 }
 
 /// The destination of a pack that is read from a file, and the checks of its objects.
-pub(crate) struct Stream<'a> {
+pub(crate) struct ReceivedFile<'a> {
     /// The directory for the pack and its indexes.
     pub(crate) directory: &'a Path,
     /// The content of the `.promisor` file, if the pack is a promisor pack.
@@ -174,7 +176,7 @@ pub(crate) struct Stream<'a> {
 pub(crate) fn receive_stream(
     repository: &Repository,
     source: &mut dyn Read,
-    stream: Stream<'_>,
+    stream: ReceivedFile<'_>,
     watch: &Watch<'_>,
 ) -> Result<Outcome> {
     let store = repository.objects()?;
@@ -192,12 +194,12 @@ pub(crate) fn receive_stream(
     };
     let mut options = options(&receive)?;
     options.title = "Unbundling objects";
-    let context = Context {
-        existing: Some(store as &dyn Existing),
+    let context = IndexContext {
+        existing: Some(store as &dyn ExistingObjects),
         inspect: stream.inspect,
         progress: watch.progress(),
         interrupt: Some(watch.interrupt()),
-        ..Context::default()
+        ..IndexContext::default()
     };
     index_stream(source, receive.directory, &options, &context).map_err(from_pack)
 }
@@ -214,12 +216,12 @@ fn take_in(
     pack: &mut dyn Read,
     receive: &Receive<'_>,
     options: &Options,
-    context: &Context<'_>,
+    context: &IndexContext<'_>,
     unpack: Option<&Unpack<'_>>,
 ) -> Result<Outcome> {
     match unpack {
         Some(unpack) => {
-            let context = Context {
+            let context = IndexContext {
                 progress: unpack.progress,
                 ..*context
             };
@@ -286,7 +288,7 @@ impl Inspect for Both<'_> {
         self.each(|inspect| inspect.large_blob(id, size_bytes))
     }
 
-    fn complete(&self, contents: &dyn Contents) -> Result<(), pronto_pack::Error> {
+    fn complete(&self, contents: &dyn IndexedObjects) -> Result<(), pronto_pack::Error> {
         self.each(|inspect| inspect.complete(contents))
     }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use bstr::{BStr, ByteSlice};
-use pronto_wire::transport::Family;
+use pronto_wire::transport::AddressFamily;
 
 use super::Remote;
 use crate::Result;
@@ -20,7 +20,7 @@ pub struct Settings {
     /// The authentication method of the proxy (`remote.<name>.proxyAuthMethod`).
     pub proxy_auth_method: Option<bstr::BString>,
     /// The internet protocol version to use (`--ipv4`, `--ipv6`).
-    pub family: Family,
+    pub family: AddressFamily,
     /// The program that is called with `upload-pack` to serve local repositories. Unset, the
     /// program of the environment, or git.
     pub server: Option<PathBuf>,

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use bstr::{BString, ByteSlice};
 
 use super::Refspec;
-use crate::refs::Target;
+use crate::refs::RefTarget;
 use crate::{Repository, Result};
 
 /// A symref whose target is deleted.
@@ -57,7 +57,7 @@ pub fn dangling_refs(repository: &Repository, gone: &[BString]) -> Result<Vec<Da
     let refs = repository.refs();
     let mut dangling = Vec::new();
     for reference in refs.all("refs/")? {
-        if !matches!(reference.target, Target::Symbolic(_)) {
+        if !matches!(reference.target, RefTarget::Symbolic(_)) {
             continue;
         }
         let resolved = refs.resolve(&reference.name).ok().flatten();

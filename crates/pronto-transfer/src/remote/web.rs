@@ -6,20 +6,21 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto_wire::pktline::MAX_LINE;
 use pronto_wire::transport::LowSpeed;
 use pronto_wire::transport::http::{
-    Credentials, ExtraHeader, Options, Redirects, Settings as Web, UrlSettings,
+    CredentialProvider, ExtraHeader, Options, Redirects, Settings as Web, UrlSettings,
 };
-use pronto_wire::url::{Origin, Url};
+use pronto_wire::url::{Url, UrlOrigin};
 
 use super::credentials::Helpers;
 use super::foreign;
 use super::lookup::Lookup;
 use super::settings::Settings;
-use crate::config::{Config, Key, NormalUrl};
+use crate::config::{Config, ConfigKey, NormalUrl};
 use crate::environment::Environment;
 use crate::{Error, ErrorKind, Result};
 
 /// A function that wraps the credentials for a URL before they are used.
-pub(crate) type Wrap = Box<dyn Fn(Box<dyn Credentials>) -> Box<dyn Credentials> + Send>;
+pub(crate) type Wrap =
+    Box<dyn Fn(Box<dyn CredentialProvider>) -> Box<dyn CredentialProvider> + Send>;
 
 /// The user's HTTP settings: the configuration, the environment and the options of the command.
 pub(super) struct WebSettings {
@@ -36,7 +37,7 @@ pub(super) enum Logins {
     /// The origin of the first URL, which the user named.
     OfFirst,
     /// This origin, or no origin.
-    Of(Option<Origin>),
+    Of(Option<UrlOrigin>),
 }
 
 impl Logins {
@@ -180,7 +181,7 @@ impl Lookup<'_> {
 fn extra_headers(config: &Config, url: &NormalUrl) -> Vec<ExtraHeader> {
     let mut headers = Vec::new();
     for entry in config.iter() {
-        let key = Key::split(entry.key);
+        let key = ConfigKey::split(entry.key);
         let meant = key.section == "http"
             && key.variable == "extraheader"
             && key

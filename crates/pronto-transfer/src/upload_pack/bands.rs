@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bstr::{BString, ByteVec};
 use pronto_io::progress::{Meter, Progress};
-use pronto_odb::packing::Counts;
+use pronto_odb::packing::PackCounts;
 
 use crate::{Error, ErrorKind};
 
@@ -39,7 +39,7 @@ impl Band {
 }
 
 /// The output of the connection.
-struct Output<'a> {
+struct UploadBandOutput<'a> {
     out: &'a mut (dyn Write + Send),
     /// The time of the last data to the client.
     last: Instant,
@@ -48,33 +48,33 @@ struct Output<'a> {
 }
 
 /// The three sidebands of one connection.
-pub(super) struct Bands<'a> {
-    out: Mutex<Output<'a>>,
+pub(super) struct UploadBands<'a> {
+    out: Mutex<UploadBandOutput<'a>>,
     band: Band,
-    meters: Mutex<Vec<Shown>>,
+    meters: Mutex<Vec<BandMeter>>,
     is_quiet: bool,
     keep_alive: Option<Duration>,
 }
 
-struct Shown {
+struct BandMeter {
     meter: Meter,
-    is_told: bool,
+    is_reported: bool,
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl<'a> Bands<'a> {
+impl<'a> UploadBands<'a> {
     /// Creates the sidebands of a connection before anything is sent.
     pub(super) fn new(
         out: &'a mut (dyn Write + Send),
         band: Band,
         is_quiet: bool,
         keep_alive: Option<Duration>,
-    ) -> Bands<'a> {
-        Bands {
-            out: Mutex::new(Output {
+    ) -> UploadBands<'a> {
+        UploadBands {
+            out: Mutex::new(UploadBandOutput {
                 out,
                 last: Instant::now(),
                 is_broken: false,
@@ -92,7 +92,7 @@ impl<'a> Bands<'a> {
     }
 }
 
-impl Bands<'_> {
+impl UploadBands<'_> {
     /// Sends `bytes` on `band`, several packets at a time, without copying them. Without sideband,
     /// only data are sent to the client.
     pub(super) fn put(&self, band: u8, bytes: &[u8]) -> io::Result<()> {
@@ -167,7 +167,7 @@ impl Bands<'_> {
         for (number, shown) in meters.iter_mut().enumerate() {
             let meter = &shown.meter;
             let is_over = meter.is_finished() || is_end;
-            if shown.is_told || !is_over && number + 1 < count {
+            if shown.is_reported || !is_over && number + 1 < count {
                 continue;
             }
             let done = meter.done();
@@ -180,14 +180,14 @@ impl Bands<'_> {
                 }
                 None => text.push_str(&format!("{title}: {done}{end}")),
             }
-            shown.is_told = is_over;
+            shown.is_reported = is_over;
         }
         text
     }
 
-    pub(super) fn end(&self, counts: Option<&Counts>) -> io::Result<()> {
+    pub(super) fn end(&self, counts: Option<&PackCounts>) -> io::Result<()> {
         if let Some(counts) = counts.filter(|_| !self.is_quiet) {
-            let Counts {
+            let PackCounts {
                 objects,
                 deltas,
                 reused,
@@ -235,14 +235,14 @@ impl Bands<'_> {
     }
 }
 
-impl Progress for Bands<'_> {
+impl Progress for UploadBands<'_> {
     fn begin(&self, title: &'static str, total: Option<u64>) -> Meter {
         let meter = Meter::new(title, total);
         // The client counts the objects that it receives.
         if title != "Writing objects" {
-            locked(&self.meters).push(Shown {
+            locked(&self.meters).push(BandMeter {
                 meter: meter.clone(),
-                is_told: false,
+                is_reported: false,
             });
         }
         meter
@@ -254,9 +254,9 @@ impl Progress for Bands<'_> {
 }
 
 /// A writer to the sideband of the pack.
-pub(super) struct Data<'a, 'b>(pub(super) &'a Bands<'b>);
+pub(super) struct DataBand<'a, 'b>(pub(super) &'a UploadBands<'b>);
 
-impl Write for Data<'_, '_> {
+impl Write for DataBand<'_, '_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.put(1, bytes)?;
         Ok(bytes.len())

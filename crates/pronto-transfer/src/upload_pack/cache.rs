@@ -9,22 +9,22 @@ use std::sync::Arc;
 use bstr::ByteSlice as _;
 use pronto_hash::{Kind, ObjectId, TrailerDigester};
 use pronto_io::interrupt::Interrupt;
-use pronto_odb::packing::{self, Counts};
-use pronto_storage::pack_objects::Filter;
+use pronto_odb::packing::{self, PackCounts};
+use pronto_storage::pack_objects::ObjectFilter;
 
-use super::shown::View;
+use super::shown::NamespaceView;
 use super::wish::Wish;
 use crate::{Repository, Result};
 
 /// The key of a cached pack: a digest of the repository, of the request, and of everything else
 /// that determines the content of the pack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct PackKey(ObjectId);
+pub struct SentPackKey(ObjectId);
 
-impl PackKey {
+impl SentPackKey {
     /// Returns the key of the pack that `parts` identify.
-    pub fn of(parts: &[u8]) -> PackKey {
-        PackKey(Parts::of(parts))
+    pub fn of(parts: &[u8]) -> SentPackKey {
+        SentPackKey(KeyDigester::of(parts))
     }
 }
 
@@ -41,11 +41,11 @@ pub trait PackCache: Debug + Send + Sync {
     /// Fails with the errors of `make` and `out`, or if `interrupt` is triggered.
     fn send(
         &self,
-        key: &PackKey,
+        key: &SentPackKey,
         out: &mut (dyn Write + Send),
-        make: &mut dyn FnMut(&mut dyn Write) -> Result<Counts>,
+        make: &mut dyn FnMut(&mut dyn Write) -> Result<PackCounts>,
         interrupt: &Interrupt,
-    ) -> Result<Counts>;
+    ) -> Result<PackCounts>;
 }
 
 /// The key of a cached ref list.
@@ -76,18 +76,18 @@ pub trait ListingCache: Debug + Send + Sync {
 /// # Errors
 /// Fails if the refs cannot be read.
 pub(super) fn listing_key(
-    view: &View<'_>,
+    view: &NamespaceView<'_>,
     choice: &ObjectId,
     view_of: Option<&Path>,
 ) -> Result<Option<ListingKey>> {
     let repository = view.repository;
     let git_dir = repository.git_dir();
-    let mut subject = Parts::new();
+    let mut subject = KeyDigester::new();
     subject.path(view_of.unwrap_or(git_dir));
     subject.add(repository.refs().namespace());
     subject.add(format!("{:?}", view.hidden).as_bytes());
     subject.add(choice.as_bytes());
-    let mut state = Parts::new();
+    let mut state = KeyDigester::new();
     let is_described = match view_of {
         Some(_) => {
             state.path(git_dir);
@@ -107,8 +107,8 @@ impl ListingKey {
     /// Returns the key for the digests of `subject` and `state`.
     pub fn of(subject: &[u8], state: &[u8]) -> ListingKey {
         ListingKey {
-            subject: Parts::of(subject),
-            state: Parts::of(state),
+            subject: KeyDigester::of(subject),
+            state: KeyDigester::of(state),
         }
     }
 }
@@ -120,7 +120,7 @@ impl ListingKey {
 pub(super) fn is_copied(view: &Repository, wish: &Wish) -> Result<bool> {
     let has_rules = !matches!(
         wish.filter,
-        None | Some(Filter::BlobNone | Filter::ObjectType(_))
+        None | Some(ObjectFilter::BlobNone | ObjectFilter::ObjectType(_))
     );
     Ok(!wish.is_cut && !has_rules && view.has_usable_bitmaps()?)
 }
@@ -133,12 +133,12 @@ pub(super) fn key(
     view: &Repository,
     wish: &Wish,
     options: &packing::Options,
-) -> Result<Option<PackKey>> {
+) -> Result<Option<SentPackKey>> {
     let is_fixed = wish.filter.as_ref().is_none_or(is_fixed);
     if !is_fixed || !wish.uri_protocols.is_empty() {
         return Ok(None);
     }
-    let mut parts = Parts::new();
+    let mut parts = KeyDigester::new();
     parts.path(view.git_dir());
     parts.ids(&wish.wants);
     parts.ids(&wish.haves);
@@ -151,7 +151,7 @@ pub(super) fn key(
     ] {
         parts.add(&[is_set.into()]);
     }
-    let filter = wish.filter.as_ref().map(Filter::to_spec);
+    let filter = wish.filter.as_ref().map(ObjectFilter::to_spec);
     parts.add(filter.unwrap_or_default().as_bytes());
     for promisor in &wish.promisors {
         parts.add(promisor);
@@ -165,30 +165,30 @@ pub(super) fn key(
             Ok(ControlFlow::Continue(()))
         })?;
     }
-    Ok(Some(PackKey(parts.finish())))
+    Ok(Some(SentPackKey(parts.finish())))
 }
 
 /// Whether a filter always selects the same objects. The patterns of `sparse:oid` are named by a
 /// revision, which may change.
-fn is_fixed(filter: &Filter) -> bool {
+fn is_fixed(filter: &ObjectFilter) -> bool {
     match filter {
-        Filter::SparseOid(_) => false,
-        Filter::Combine(filters) => filters.iter().all(is_fixed),
+        ObjectFilter::SparseOid(_) => false,
+        ObjectFilter::Combine(filters) => filters.iter().all(is_fixed),
         _ => true,
     }
 }
 
 /// Computes a digest of parts of any length.
-pub(super) struct Parts(TrailerDigester);
+pub(super) struct KeyDigester(TrailerDigester);
 
-impl Parts {
+impl KeyDigester {
     pub(super) fn new() -> Self {
-        Parts(TrailerDigester::new(Kind::Sha256))
+        KeyDigester(TrailerDigester::new(Kind::Sha256))
     }
 
     /// Returns the digest of a single part.
     fn of(part: &[u8]) -> ObjectId {
-        let mut parts = Parts::new();
+        let mut parts = KeyDigester::new();
         parts.add(part);
         parts.finish()
     }
@@ -230,7 +230,7 @@ mod tests {
             ("sparse:oid=main:patterns", false),
             ("combine:tree:2+sparse:oid=main:patterns", false),
         ] {
-            let filter = Filter::parse(spec.into()).expect("a filter");
+            let filter = ObjectFilter::parse(spec.into()).expect("a filter");
             assert_eq!(is_fixed(&filter), fixed, "{spec}");
         }
     }

@@ -10,7 +10,7 @@ use crate::{Repository, Result};
 
 /// The haves of the client that exist on the server.
 #[derive(Debug, Default)]
-pub(super) struct Common {
+pub(super) struct CommonHaves {
     /// The haves in the order of the client, without those that are implied by others.
     pub(super) ids: Vec<ObjectId>,
     /// The haves that the client has sent.
@@ -23,7 +23,7 @@ pub(super) struct Common {
     settled: HashMap<ObjectId, bool>,
 }
 
-impl Common {
+impl CommonHaves {
     /// Records an existing have.
     ///
     /// # Errors

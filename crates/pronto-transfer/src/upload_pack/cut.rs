@@ -10,9 +10,9 @@ use bstr::BStr;
 use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;
 use pronto_io::interrupt::Interrupt;
-use pronto_wire::request::{INFINITE_DEPTH, Line};
+use pronto_wire::request::{INFINITE_DEPTH, RequestLine};
 
-use super::shown::View;
+use super::shown::NamespaceView;
 use super::{MOST_IDS, broken, too_much};
 use crate::links::links_in;
 use crate::objects::from_odb;
@@ -35,7 +35,7 @@ pub(super) struct Deepening {
 
 /// The shallow boundary of the response.
 #[derive(Debug, Default)]
-pub(super) struct Cut {
+pub(super) struct ShallowCut {
     /// The lines for the client; `None` if no lines are sent.
     pub(super) lines: Option<Vec<String>>,
     /// The shallow commits of the client after the fetch.
@@ -73,15 +73,19 @@ impl Deepening {
     ///
     /// # Errors
     /// Fails if the line names an object that is not a commit, or a missing ref.
-    pub(super) fn take(&mut self, view: &View<'_>, line: &Line<'_>) -> Result<bool> {
+    pub(super) fn take(
+        &mut self,
+        view: &NamespaceView<'_>,
+        line: &RequestLine<'_>,
+    ) -> Result<bool> {
         match line {
-            Line::Shallow(id) => self.shallow(view.repository, *id)?,
-            Line::Deepen(depth) => self.depth = Some(*depth),
-            Line::DeepenSince(time) => {
+            RequestLine::Shallow(id) => self.shallow(view.repository, *id)?,
+            RequestLine::Deepen(depth) => self.depth = Some(*depth),
+            RequestLine::DeepenSince(time) => {
                 self.since = Some(*time);
                 self.excludes = true;
             }
-            Line::DeepenNot(name) => self.not(view, name)?,
+            RequestLine::DeepenNot(name) => self.not(view, name)?,
             _ => return Ok(false),
         }
         Ok(true)
@@ -104,7 +108,7 @@ impl Deepening {
         Ok(())
     }
 
-    fn not(&mut self, view: &View<'_>, name: &BStr) -> Result<()> {
+    fn not(&mut self, view: &NamespaceView<'_>, name: &BStr) -> Result<()> {
         if self.not.len() >= MOST_IDS {
             return Err(too_much());
         }
@@ -139,7 +143,7 @@ impl Deepening {
         wants: &[ObjectId],
         is_v2: bool,
         interrupt: &Interrupt,
-    ) -> Result<Cut> {
+    ) -> Result<ShallowCut> {
         if self.depth.is_some() && self.excludes {
             let message = "git upload-pack: deepen and deepen-since (or deepen-not) cannot be used \
                            together";
@@ -150,7 +154,7 @@ impl Deepening {
         if !self.is_deepening() {
             own.extend(&self.client);
         }
-        let mut history = History {
+        let mut history = ShallowHistory {
             repository,
             own: &own,
             interrupt,
@@ -161,18 +165,18 @@ impl Deepening {
             None if self.excludes => self.by_exclusion(&mut history, wants)?,
             None if is_v2 && is_shallow => self.by_depth(&mut history, wants, INFINITE_DEPTH)?,
             None => {
-                return Ok(Cut {
+                return Ok(ShallowCut {
                     commits: self.client.clone(),
-                    ..Cut::default()
+                    ..ShallowCut::default()
                 });
             }
         };
-        self.tell(&history, &boundary)
+        self.describe(&history, &boundary)
     }
 
     fn by_depth(
         &self,
-        history: &mut History<'_>,
+        history: &mut ShallowHistory<'_>,
         wants: &[ObjectId],
         depth: u32,
     ) -> Result<Boundary> {
@@ -195,7 +199,11 @@ impl Deepening {
         history.cut_at_depth(wants, deeper)
     }
 
-    fn by_exclusion(&self, history: &mut History<'_>, wants: &[ObjectId]) -> Result<Boundary> {
+    fn by_exclusion(
+        &self,
+        history: &mut ShallowHistory<'_>,
+        wants: &[ObjectId],
+    ) -> Result<Boundary> {
         let selected = history.selected(wants, &self.not, self.since)?;
         if selected.is_empty() {
             return Err(broken("no commits selected for shallow requests"));
@@ -203,8 +211,8 @@ impl Deepening {
         history.ends_of(&selected)
     }
 
-    fn tell(&self, history: &History<'_>, boundary: &Boundary) -> Result<Cut> {
-        let mut cut = Cut::default();
+    fn describe(&self, history: &ShallowHistory<'_>, boundary: &Boundary) -> Result<ShallowCut> {
+        let mut cut = ShallowCut::default();
         let mut lines = Vec::new();
         for id in &boundary.ends {
             if !self.seen.contains(id) && !boundary.inside.contains(id) {
@@ -235,7 +243,7 @@ struct Boundary {
 }
 
 /// Reads commits with their parents in this repository. Each commit is read once.
-struct History<'a> {
+struct ShallowHistory<'a> {
     repository: &'a Repository,
     /// The shallow commits of the server.
     own: &'a HashSet<ObjectId>,
@@ -243,7 +251,7 @@ struct History<'a> {
     read: HashMap<ObjectId, CommitLinks>,
 }
 
-impl History<'_> {
+impl ShallowHistory<'_> {
     fn links(&mut self, id: &ObjectId) -> Result<&CommitLinks> {
         if !self.read.contains_key(id) {
             self.interrupt.check().map_err(crate::interrupted)?;

@@ -7,7 +7,7 @@ use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 
 use bstr::{BStr, BString, ByteSlice};
 
-use super::bands::Bands;
+use super::bands::UploadBands;
 use super::unwritable;
 use super::wish::Wish;
 use crate::{Error, ErrorKind, Repository, Result};
@@ -19,7 +19,7 @@ const PIECE_BYTES: usize = 64 << 10;
 const LONGEST_LINE: usize = 64 << 10;
 
 /// A call of the program.
-pub(super) struct Hook<'a> {
+pub(super) struct PackObjectsHook<'a> {
     pub(super) hook: &'a BString,
     pub(super) view: &'a Repository,
     pub(super) wish: &'a Wish,
@@ -31,7 +31,7 @@ pub(super) struct Hook<'a> {
 /// # Errors
 /// Fails with [`ErrorKind::Hook`] if the program cannot be started or fails, and with another kind
 /// if the connection breaks.
-pub(super) fn run<T>(hook: &Hook<'_>, bands: &Bands<'_>) -> Result<Option<T>> {
+pub(super) fn run<T>(hook: &PackObjectsHook<'_>, bands: &UploadBands<'_>) -> Result<Option<T>> {
     let input = hook.input()?;
     let mut command = hook.command();
     command
@@ -43,7 +43,7 @@ pub(super) fn run<T>(hook: &Hook<'_>, bands: &Bands<'_>) -> Result<Option<T>> {
         let message = "git upload-pack: unable to fork git-pack-objects";
         Error::new(ErrorKind::Hook, message).because(error)
     };
-    let mut child = Ending(command.spawn().map_err(failed)?);
+    let mut child = HookChild(command.spawn().map_err(failed)?);
     let streams = (
         child.0.stdin.take(),
         child.0.stdout.take(),
@@ -68,7 +68,7 @@ pub(super) fn run<T>(hook: &Hook<'_>, bands: &Bands<'_>) -> Result<Option<T>> {
     }
 }
 
-impl Hook<'_> {
+impl PackObjectsHook<'_> {
     fn command(&self) -> Command {
         let mut line = self.hook.to_vec();
         line.extend_from_slice(b" \"$@\"");
@@ -131,7 +131,7 @@ impl Hook<'_> {
     }
 }
 
-fn relay_messages(mut from: ChildStderr, bands: &Bands<'_>) {
+fn relay_messages(mut from: ChildStderr, bands: &UploadBands<'_>) {
     let mut piece = vec![0; PIECE_BYTES];
     while let Ok(count @ 1..) = from.read(&mut piece) {
         // A broken connection is detected when the pack is sent.
@@ -141,7 +141,7 @@ fn relay_messages(mut from: ChildStderr, bands: &Bands<'_>) {
 
 /// Sends the pack. With `has_uris`, the program prints the URIs of packs before it, one on each
 /// line.
-fn relay_pack(mut from: ChildStdout, has_uris: bool, bands: &Bands<'_>) -> io::Result<()> {
+fn relay_pack(mut from: ChildStdout, has_uris: bool, bands: &UploadBands<'_>) -> io::Result<()> {
     let mut waiting = Vec::new();
     let mut uris: Vec<BString> = Vec::new();
     let mut has_begun = !has_uris;
@@ -173,9 +173,9 @@ fn relay_pack(mut from: ChildStdout, has_uris: bool, bands: &Bands<'_>) -> io::R
 }
 
 /// A child process, which is ended on drop.
-struct Ending(Child);
+struct HookChild(Child);
 
-impl Drop for Ending {
+impl Drop for HookChild {
     fn drop(&mut self) {
         if !matches!(self.0.try_wait(), Ok(Some(_))) {
             let _ = self.0.kill();

@@ -12,15 +12,15 @@ use bstr::BString;
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{Kind, ObjectId, TrailerDigester};
 use pronto_io::interrupt::Interrupt;
-use pronto_io::view::{self, Access};
+use pronto_io::view::{self, ViewAccess};
 use pronto_io::watch::Watch;
 use pronto_odb::Bitmapped;
 use pronto_pack::bitmap::Bits;
 
 use super::cache::ListingKey;
 use super::hidden::Hidden;
-use super::shown::View;
-use crate::bundle::{Header, Reference, Version};
+use super::shown::NamespaceView;
+use crate::bundle::{BundleHeader, BundleRef, BundleVersion};
 use crate::interrupted;
 use crate::objects::from_odb;
 use crate::{Repository, Result};
@@ -87,7 +87,7 @@ pub fn may_have_packed_bundle(repository: &Repository, least_bytes: u64) -> bool
 /// Returns whether a pack has at least `least_bytes`. The file of a pack that is read in blocks is
 /// shorter.
 fn is_large(pack: &Path, least_bytes: u64) -> bool {
-    view::View::open(pack, Access::Positional).is_ok_and(|pack| pack.len() >= least_bytes)
+    view::FileView::open(pack, ViewAccess::Positional).is_ok_and(|pack| pack.len() >= least_bytes)
 }
 
 /// Returns the pack with bitmaps as a bundle, if it has at least `least_bytes`, and exactly the
@@ -144,12 +144,12 @@ pub fn packed_bundle(
     }))
 }
 
-fn header(repository: &Repository, references: Vec<Reference>) -> Vec<u8> {
+fn header(repository: &Repository, references: Vec<BundleRef>) -> Vec<u8> {
     let hash = repository.object_hash();
-    let header = Header {
+    let header = BundleHeader {
         version: match hash {
-            Kind::Sha1 => Version::V2,
-            _ => Version::V3,
+            Kind::Sha1 => BundleVersion::V2,
+            _ => BundleVersion::V3,
         },
         hash,
         filter: None,
@@ -169,8 +169,8 @@ fn tips(
     hidden: &Hidden,
     bitmaps: &Bitmapped,
     interrupt: &Interrupt,
-) -> Result<Option<Vec<Reference>>> {
-    let mut tips = Tips {
+) -> Result<Option<Vec<BundleRef>>> {
+    let mut tips = HeaderRefs {
         repository,
         bitmaps,
         covered: bitmaps.empty(),
@@ -178,7 +178,7 @@ fn tips(
         newer: HashSet::new(),
         buffer: Vec::new(),
     };
-    let mut shown = View { repository, hidden }.shown(&[], false)?;
+    let mut shown = NamespaceView { repository, hidden }.shown(&[], false)?;
     // `HEAD` is the last, because it usually points to the same object as a branch.
     shown.sort_by_key(|found| found.name == "HEAD");
     for found in shown {
@@ -194,18 +194,18 @@ fn tips(
 }
 
 /// The refs of a header, while they are searched.
-struct Tips<'a> {
+struct HeaderRefs<'a> {
     repository: &'a Repository,
     bitmaps: &'a Bitmapped,
     /// The objects that are known to be reachable from the refs.
     covered: Bits,
-    references: Vec<Reference>,
+    references: Vec<BundleRef>,
     /// The commits and tags that the pack lacks.
     newer: HashSet<ObjectId>,
     buffer: Vec<u8>,
 }
 
-impl Tips<'_> {
+impl HeaderRefs<'_> {
     /// Adds the object of a ref, or its nearest ancestors in the pack. Returns whether the limits
     /// still hold.
     fn add(&mut self, name: BString, id: ObjectId, interrupt: &Interrupt) -> Result<bool> {
@@ -218,7 +218,7 @@ impl Tips<'_> {
                     // The first parents of a branch are previous values of the branch.
                     let own = name.take_if(|_| is_branch || next == id);
                     let name = own.unwrap_or_else(|| format!("refs/heads/{next}").into());
-                    self.references.push(Reference { id: next, name });
+                    self.references.push(BundleRef { id: next, name });
                 }
             } else if self.newer.insert(next) {
                 interrupt.check().map_err(interrupted)?;

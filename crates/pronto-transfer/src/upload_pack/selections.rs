@@ -5,9 +5,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use pronto_io::interrupt::Interrupt;
-use pronto_storage::pack_objects::Selection;
+use pronto_storage::pack_objects::SelectedObjects;
 
-use super::cache::PackKey;
+use super::cache::SentPackKey;
 use crate::Result;
 use crate::interrupted;
 
@@ -21,42 +21,42 @@ const LOOK: Duration = Duration::from_millis(50);
 /// the last request that uses them.
 #[derive(Debug, Default)]
 pub struct Selections {
-    by_key: Mutex<HashMap<PackKey, Weak<Shared>>>,
+    by_key: Mutex<HashMap<SentPackKey, Weak<SharedSelection>>>,
 }
 
 /// A selection, shared by the requests that use it or wait for it.
 #[derive(Debug, Default)]
-struct Shared {
-    state: Mutex<State>,
+struct SharedSelection {
+    state: Mutex<SelectionState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-enum State {
+enum SelectionState {
     /// The next request makes the selection.
     #[default]
     Free,
     /// A request is making the selection.
     Begun,
-    Made(Arc<Selection>),
+    Made(Arc<SelectedObjects>),
 }
 
 /// Guards the making of a selection. If the value is dropped without a selection, another request
 /// makes it.
-struct Making<'a>(&'a Shared);
+struct Making<'a>(&'a SharedSelection);
 
 /// The selection of a request, which other requests may share while the value exists.
 #[derive(Debug)]
-pub(super) struct Held {
-    pub(super) selection: Arc<Selection>,
+pub(super) struct SelectionHandle {
+    pub(super) selection: Arc<SelectedObjects>,
     /// Keeps the table entry alive.
-    _shared: Option<Arc<Shared>>,
+    _shared: Option<Arc<SharedSelection>>,
 }
 
-impl Held {
+impl SelectionHandle {
     /// Returns a selection that is not shared.
-    pub(super) fn alone(selection: Selection) -> Held {
-        Held {
+    pub(super) fn alone(selection: SelectedObjects) -> SelectionHandle {
+        SelectionHandle {
             selection: Arc::new(selection),
             _shared: None,
         }
@@ -71,49 +71,49 @@ impl Selections {
     /// Fails with the errors of `make`, or if `interrupt` is triggered.
     pub(super) fn get(
         &self,
-        key: &PackKey,
-        make: impl FnOnce() -> Result<Selection>,
+        key: &SentPackKey,
+        make: impl FnOnce() -> Result<SelectedObjects>,
         interrupt: &Interrupt,
-    ) -> Result<Held> {
+    ) -> Result<SelectionHandle> {
         let shared = self.join(key);
         let mut state = lock(&shared.state);
         loop {
             match &*state {
-                State::Made(selection) => {
+                SelectionState::Made(selection) => {
                     let selection = Arc::clone(selection);
                     drop(state);
-                    return Ok(Held {
+                    return Ok(SelectionHandle {
                         selection,
                         _shared: Some(shared),
                     });
                 }
-                State::Begun => {
+                SelectionState::Begun => {
                     interrupt.check().map_err(interrupted)?;
                     let waited = shared.changed.wait_timeout(state, LOOK);
                     state = waited.unwrap_or_else(PoisonError::into_inner).0;
                 }
-                State::Free => break,
+                SelectionState::Free => break,
             }
         }
-        *state = State::Begun;
+        *state = SelectionState::Begun;
         drop(state);
         let making = Making(&shared);
         let selection = Arc::new(make()?);
-        *lock(&shared.state) = State::Made(Arc::clone(&selection));
+        *lock(&shared.state) = SelectionState::Made(Arc::clone(&selection));
         drop(making);
-        Ok(Held {
+        Ok(SelectionHandle {
             selection,
             _shared: Some(shared),
         })
     }
 
-    fn join(&self, key: &PackKey) -> Arc<Shared> {
+    fn join(&self, key: &SentPackKey) -> Arc<SharedSelection> {
         let mut by_key = lock(&self.by_key);
         if let Some(shared) = by_key.get(key).and_then(Weak::upgrade) {
             return shared;
         }
         by_key.retain(|_, shared| shared.strong_count() > 0);
-        let shared = Arc::<Shared>::default();
+        let shared = Arc::<SharedSelection>::default();
         by_key.insert(*key, Arc::downgrade(&shared));
         shared
     }
@@ -122,8 +122,8 @@ impl Selections {
 impl Drop for Making<'_> {
     fn drop(&mut self) {
         let mut state = lock(&self.0.state);
-        if matches!(*state, State::Begun) {
-            *state = State::Free;
+        if matches!(*state, SelectionState::Begun) {
+            *state = SelectionState::Free;
         }
         drop(state);
         self.0.changed.notify_all();
@@ -145,14 +145,14 @@ mod tests {
     #[test]
     fn equal_requests_share_one_selection() {
         let selections = Selections::default();
-        let key = PackKey::of(b"one");
+        let key = SentPackKey::of(b"one");
         let (made, together) = (AtomicUsize::new(0), Barrier::new(8));
         std::thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
                     let make = || {
                         made.fetch_add(1, Ordering::Relaxed);
-                        Ok(Selection::default())
+                        Ok(SelectedObjects::default())
                     };
                     let held = selections.get(&key, make, &Interrupt::new());
                     together.wait();
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn the_next_request_makes_what_one_failed_to_make() {
         let selections = Selections::default();
-        let key = PackKey::of(b"one");
+        let key = SentPackKey::of(b"one");
         let begun = Barrier::new(2);
         std::thread::scope(|scope| {
             scope.spawn(|| {
@@ -188,7 +188,7 @@ mod tests {
                 assert!(held.is_err());
             });
             begun.wait();
-            let held = selections.get(&key, || Ok(Selection::default()), &Interrupt::new());
+            let held = selections.get(&key, || Ok(SelectedObjects::default()), &Interrupt::new());
             assert!(held.is_ok());
         });
     }
@@ -196,14 +196,14 @@ mod tests {
     #[test]
     fn a_waiting_request_can_be_interrupted() {
         let selections = Selections::default();
-        let key = PackKey::of(b"one");
+        let key = SentPackKey::of(b"one");
         let interrupt = Interrupt::new();
         let make = || {
             interrupt.trigger();
             // Another request on this thread would wait forever.
-            let held = selections.get(&key, || Ok(Selection::default()), &interrupt);
+            let held = selections.get(&key, || Ok(SelectedObjects::default()), &interrupt);
             assert!(held.is_err());
-            Ok(Selection::default())
+            Ok(SelectedObjects::default())
         };
         assert!(selections.get(&key, make, &Interrupt::new()).is_ok());
     }

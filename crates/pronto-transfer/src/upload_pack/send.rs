@@ -8,16 +8,18 @@ use pronto_hash::ObjectId;
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::Progress;
 use pronto_io::watch::Watch;
-use pronto_odb::packing::Counts;
-use pronto_storage::pack_objects::{self, Missing, Select, Selection, Tips, select_filtered};
+use pronto_odb::packing::PackCounts;
+use pronto_storage::pack_objects::{
+    self, MissingObjects, ReceiverTips, Select, SelectedObjects, select_filtered,
+};
 
-use super::bands::{Band, Bands, Data};
+use super::bands::{Band, DataBand, UploadBands};
 use super::cache::{self, PackCache};
 use super::cut::Deepening;
-use super::hook::{self, Hook};
-use super::selections::{Held, Selections};
+use super::hook::{self, PackObjectsHook};
+use super::selections::{SelectionHandle, Selections};
 use super::wish::Wish;
-use super::{Ended, Session, unwritable, uris};
+use super::{ConversationEnd, UploadSession, unwritable, uris};
 use crate::remote::Exact;
 use crate::{Error, ErrorKind, Repository, Result};
 
@@ -39,10 +41,10 @@ pub(super) fn record(wish: &Wish, want_refs: usize, deepening: &Deepening) {
     pronto_io::data_json!("upload-pack", "fetch-info", json);
 }
 
-impl Session<'_> {
+impl UploadSession<'_> {
     /// Sends a pack with the wanted objects, of the history in `view`, and ends the sideband.
-    pub(super) fn send(&mut self, view: &Repository, wish: &Wish) -> Result<Ended> {
-        let bands = Bands::new(
+    pub(super) fn send(&mut self, view: &Repository, wish: &Wish) -> Result<ConversationEnd> {
+        let bands = UploadBands::new(
             &mut *self.out,
             wish.band,
             wish.no_progress,
@@ -73,7 +75,7 @@ impl Session<'_> {
                 _ => std::thread::Builder::new().spawn_scoped(scope, ticker).ok(),
             };
             let sent = match hook {
-                Some(hook) => hook::run(&Hook { hook, view, wish }, bands),
+                Some(hook) => hook::run(&PackObjectsHook { hook, view, wish }, bands),
                 None => pack(view, wish, bands, means),
             };
             drop(stop);
@@ -83,13 +85,16 @@ impl Session<'_> {
         let error = match sent {
             Ok(counts) => {
                 bands.end(counts.as_ref()).map_err(unwritable)?;
-                return Ok(Ended::Served);
+                return Ok(ConversationEnd::Served);
             }
             Err(error) => error,
         };
         let is_ours = *error.kind() != ErrorKind::Interrupted && !bands.is_broken();
         match is_ours {
-            true => bands.abort(&error).map(Ended::Aborted).map_err(unwritable),
+            true => bands
+                .abort(&error)
+                .map(ConversationEnd::Aborted)
+                .map_err(unwritable),
             false => Err(error),
         }
     }
@@ -106,9 +111,9 @@ struct Means<'a> {
 fn pack(
     view: &Repository,
     wish: &Wish,
-    bands: &Bands<'_>,
+    bands: &UploadBands<'_>,
     means: Means<'_>,
-) -> Result<Option<Counts>> {
+) -> Result<Option<PackCounts>> {
     uris::check(view)?;
     let mut options = pack_objects::packing_options(view)?;
     options.offset_deltas = wish.offset_deltas;
@@ -124,7 +129,7 @@ fn pack(
             (Some(selections), Some(key)) if is_copied => {
                 selections.get(key, select, means.interrupt)?
             }
-            _ => Held::alone(select()?),
+            _ => SelectionHandle::alone(select()?),
         };
         let selection = &*held.selection;
         let count = (selection.len() + selection.bases.len()) as u64;
@@ -137,7 +142,7 @@ fn pack(
             Err(error) => Err(unreadable(view, selection, error)),
         }
     };
-    let mut data = Data(bands);
+    let mut data = DataBand(bands);
     let counts = match (means.cache, &key) {
         (Some(cache), Some(key)) if !is_copied => {
             cache.send(key, &mut data, &mut make, means.interrupt)
@@ -151,9 +156,9 @@ fn pack(
 fn select(
     view: &Repository,
     wish: &Wish,
-    bands: &Bands<'_>,
+    bands: &UploadBands<'_>,
     interrupt: &Interrupt,
-) -> Result<Selection> {
+) -> Result<SelectedObjects> {
     let select = Select {
         thin: wish.thin && !wish.haves.is_empty(),
         sparse: view.config().bool_or("pack.usesparse", true)?,
@@ -173,7 +178,7 @@ fn select(
 }
 
 /// Converts `error` into Git's message for a missing object, if a missing object is the reason.
-fn unreadable(view: &Repository, selection: &Selection, error: Error) -> Error {
+fn unreadable(view: &Repository, selection: &SelectedObjects, error: Error) -> Error {
     let ids = selection.members.iter().map(|member| member.id);
     let ids: Vec<ObjectId> = ids.collect();
     let Some(Ok(found)) = view.objects().ok().map(|store| store.contains_batch(&ids)) else {
@@ -195,18 +200,20 @@ fn selected(
     view: &Repository,
     wish: &Wish,
     mut select: Select,
-    bands: &Bands<'_>,
+    bands: &UploadBands<'_>,
     interrupt: &Interrupt,
-) -> Result<Selection> {
+) -> Result<SelectedObjects> {
     let is_partial = view.has_promisor()?;
     let leaves_out = is_partial && !wish.promisors.is_empty();
     let fetches = is_partial && !view.environment().boolean("GIT_NO_LAZY_FETCH", true)?;
     if leaves_out || fetches {
-        select.missing = Missing::LeaveOut;
+        select.missing = MissingObjects::LeaveOut;
     }
     let (wants, haves) = (&wish.wants[..], &wish.haves[..]);
     let once = |watch: &Watch<'_>| match &wish.filter {
-        Some(filter) => select_filtered(view, Tips { wants, haves }, filter, &select, watch),
+        Some(filter) => {
+            select_filtered(view, ReceiverTips { wants, haves }, filter, &select, watch)
+        }
         None => pack_objects::select(view, wants, haves, &select, watch),
     };
     let watch = Watch::from(interrupt).with_progress(bands);

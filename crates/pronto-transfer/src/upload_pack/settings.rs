@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bstr::{BString, ByteSlice};
-use pronto_storage::pack_objects::Filter;
+use pronto_storage::pack_objects::ObjectFilter;
 
 use super::hidden::Hidden;
-use crate::config::{Config, Scope};
+use crate::config::{Config, ConfigScope};
 use crate::{Error, ErrorKind, Result};
 
 /// The default of `uploadpack.keepAlive`: the time without data after which a keep-alive packet is
@@ -56,12 +56,12 @@ pub(super) struct Settings {
     /// The program that replaces `git pack-objects` (`uploadpack.packObjectsHook`), from protected
     /// configuration.
     pub(super) hook: Option<BString>,
-    filters: Filters,
+    filters: AllowedFilters,
 }
 
 /// The allowed object filters (`uploadpackfilter.*`).
 #[derive(Debug)]
-struct Filters {
+struct AllowedFilters {
     default: bool,
     by_name: BTreeMap<BString, bool>,
     deepest_tree: u64,
@@ -92,7 +92,7 @@ impl Settings {
             bundle_uris: config.bool("uploadpack.advertisebundleuris")?,
             hidden: Hidden::configured(config),
             hook: hook(config),
-            filters: Filters::read(config)?,
+            filters: AllowedFilters::read(config)?,
         })
     }
 
@@ -100,7 +100,7 @@ impl Settings {
     ///
     /// # Errors
     /// Fails with [`ErrorKind::Refused`] and Git's message if `filter` is not allowed.
-    pub(super) fn check_filter(&self, filter: &Filter) -> Result<()> {
+    pub(super) fn check_filter(&self, filter: &ObjectFilter) -> Result<()> {
         let name = filter.config_name();
         let by_name = self.filters.by_name.get(name.as_bytes().as_bstr());
         if !by_name.copied().unwrap_or(self.filters.default) {
@@ -108,12 +108,14 @@ impl Settings {
             return Err(Error::new(ErrorKind::Refused, message));
         }
         match filter {
-            Filter::TreeDepth(depth) if *depth > self.filters.deepest_tree => {
+            ObjectFilter::TreeDepth(depth) if *depth > self.filters.deepest_tree => {
                 let deepest = self.filters.deepest_tree;
                 let message = format!("tree filter allows max depth {deepest}, but got {depth}");
                 Err(Error::new(ErrorKind::Refused, message))
             }
-            Filter::Combine(parts) => parts.iter().try_for_each(|part| self.check_filter(part)),
+            ObjectFilter::Combine(parts) => {
+                parts.iter().try_for_each(|part| self.check_filter(part))
+            }
             _ => Ok(()),
         }
     }
@@ -145,15 +147,18 @@ fn hook(config: &Config) -> Option<BString> {
     let entries = config.entries("uploadpack.packobjectshook");
     let mut protected = entries.filter(|entry| {
         let scope = entry.origin.scope;
-        matches!(scope, Scope::System | Scope::Global | Scope::Command)
+        matches!(
+            scope,
+            ConfigScope::System | ConfigScope::Global | ConfigScope::Command
+        )
     });
     let last = protected.next_back()?;
     last.value.map(|value| value.to_owned())
 }
 
-impl Filters {
-    fn read(config: &Config) -> Result<Filters> {
-        let mut filters = Filters {
+impl AllowedFilters {
+    fn read(config: &Config) -> Result<AllowedFilters> {
+        let mut filters = AllowedFilters {
             default: config.bool_or("uploadpackfilter.allow", true)?,
             by_name: BTreeMap::new(),
             deepest_tree: u64::MAX,

@@ -8,13 +8,13 @@ use pronto_hash::{IdCache, ObjectId};
 
 use super::hidden::Hidden;
 use crate::objects::from_odb;
-use crate::refs::Broken;
+use crate::refs::BrokenRef;
 use crate::refs::name::{Form, is_valid};
 use crate::{Repository, Result};
 
 /// An advertised ref.
 #[derive(Clone, Debug)]
-pub(super) struct Shown {
+pub(super) struct VisibleRef {
     /// The name of the ref in the namespace.
     pub(super) name: BString,
     /// The object id; `None` for an unborn `HEAD`.
@@ -24,19 +24,19 @@ pub(super) struct Shown {
 }
 
 /// The refs of a repository, as a client of a namespace sees them.
-pub(super) struct View<'a> {
+pub(super) struct NamespaceView<'a> {
     pub(super) repository: &'a Repository,
     pub(super) hidden: &'a Hidden,
 }
 
-impl View<'_> {
+impl NamespaceView<'_> {
     /// Returns the advertised refs, `HEAD` first; with `prefixes`, only the refs that start with
     /// one of them. Costs reading the refs below the prefixes, and with `peel` the types of their
     /// objects.
     ///
     /// # Errors
     /// Fails if refs or objects cannot be read.
-    pub(super) fn shown(&self, prefixes: &[Vec<u8>], peel: bool) -> Result<Vec<Shown>> {
+    pub(super) fn shown(&self, prefixes: &[Vec<u8>], peel: bool) -> Result<Vec<VisibleRef>> {
         let is_wanted = |name: &[u8]| {
             prefixes.is_empty() || prefixes.iter().any(|prefix| name.starts_with(prefix))
         };
@@ -65,14 +65,18 @@ impl View<'_> {
     ///
     /// # Errors
     /// Fails if the refs cannot be read.
-    pub(super) fn for_each(&self, prefix: &[u8], visit: &mut dyn FnMut(Shown, bool)) -> Result<()> {
+    pub(super) fn for_each(
+        &self,
+        prefix: &[u8],
+        visit: &mut dyn FnMut(VisibleRef, bool),
+    ) -> Result<()> {
         let refs = self.repository.refs();
         let full = [refs.namespace().as_bytes(), prefix].concat();
         refs.for_each_or_broken(full, |reference| {
             let (full, found) = match reference {
                 Ok(reference) => (reference.name, Some(reference)),
                 // As in Git, a broken ref is advertised with the null object id.
-                Err(Broken::Contents(name))
+                Err(BrokenRef::Contents(name))
                     if is_valid(name, Form::Full) && !refs.is_symbolic(name) =>
                 {
                     (name, None)
@@ -83,7 +87,7 @@ impl View<'_> {
                 return Ok(ControlFlow::Continue(()));
             };
             let is_hidden = self.hidden.hides_in(Some(name), full);
-            let mut shown = Shown {
+            let mut shown = VisibleRef {
                 name: name.to_owned(),
                 id: Some(self.repository.object_hash().null()),
                 symbolic: None,
@@ -110,17 +114,17 @@ impl View<'_> {
     ///
     /// # Errors
     /// Fails if `HEAD` cannot be read.
-    pub(super) fn head(&self) -> Result<Option<Shown>> {
+    pub(super) fn head(&self) -> Result<Option<VisibleRef>> {
         let refs = self.repository.refs();
         let full = [refs.namespace().as_bytes(), b"HEAD"].concat();
         let Some(head) = refs.find(&full)? else {
             return Ok(None);
         };
         let symbolic = match &head.target {
-            crate::refs::Target::Symbolic(_) => self.target_of(full.as_bstr())?,
+            crate::refs::RefTarget::Symbolic(_) => self.target_of(full.as_bstr())?,
             _ => None,
         };
-        Ok(Some(Shown {
+        Ok(Some(VisibleRef {
             name: "HEAD".into(),
             id: refs.id_of(&full)?.filter(|id| !id.is_null()),
             symbolic,
@@ -165,14 +169,15 @@ impl View<'_> {
     }
 
     /// Peels tags, and drops refs to objects that do not exist.
-    fn peel(&self, found: &mut Vec<Shown>) -> Result<()> {
+    fn peel(&self, found: &mut Vec<VisibleRef>) -> Result<()> {
         let store = self.repository.objects()?;
         // Many refs may point to the same object.
         let mut headers = IdCache::default();
         let mut kept = Vec::with_capacity(found.len());
         for mut reference in found.drain(..) {
             if let (Some(id), None) = (reference.id.filter(|id| !id.is_null()), reference.peeled) {
-                let header = headers.get_or_ask(&id, || store.header(&id).map_err(from_odb))?;
+                let header =
+                    headers.get_or_insert_with(&id, || store.header(&id).map_err(from_odb))?;
                 match header.map(|header| header.kind) {
                     // As in Git, `HEAD` is advertised even if its object is missing.
                     None if reference.name != "HEAD" => continue,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bstr::{BString, ByteSlice};
 use pronto_hash::ObjectId;
-use pronto_storage::pack_objects::Selection;
+use pronto_storage::pack_objects::SelectedObjects;
 
 use crate::{Error, ErrorKind, Repository, Result};
 
@@ -32,7 +32,7 @@ pub(super) fn check(repository: &Repository) -> Result<()> {
 pub(super) fn leave_out(
     repository: &Repository,
     protocols: &[BString],
-    selection: &mut Selection,
+    selection: &mut SelectedObjects,
 ) -> Result<Vec<BString>> {
     let mut elsewhere = configured(repository)?;
     elsewhere.retain(|_, pack| protocols.contains(&pack.protocol));

@@ -2,21 +2,23 @@
 
 use bstr::ByteSlice;
 use pronto_hash::ObjectId;
-use pronto_storage::pack_objects::Filter;
-use pronto_wire::advertisement::Version;
+use pronto_storage::pack_objects::ObjectFilter;
+use pronto_wire::advertisement::ProtocolVersion;
 use pronto_wire::pktline;
-use pronto_wire::request::Line;
+use pronto_wire::request::RequestLine;
 
 use super::bands::Band;
-use super::common::Common;
-use super::cut::{Cut, Deepening};
+use super::common::CommonHaves;
+use super::cut::{Deepening, ShallowCut};
 use super::send::record;
 use super::settings::Settings;
-use super::shown::{Shown, View};
-use super::wants::Tips;
+use super::shown::{NamespaceView, VisibleRef};
+use super::wants::AllowedTips;
 use super::wish::Wish;
-use super::writer::Lines;
-use super::{Ended, Input, MOST_IDS, Options, Session, broken, hung_up, too_much};
+use super::writer::UnsentLines;
+use super::{
+    ClientPacket, ConversationEnd, MOST_IDS, Options, UploadSession, broken, hung_up, too_much,
+};
 use crate::enter::from_client;
 use crate::remote::connection::from_wire;
 use crate::{Repository, Result};
@@ -49,7 +51,7 @@ struct Request {
 /// The result of a negotiation.
 enum Agreed {
     /// The negotiation is complete with these common objects, and the pack follows.
-    Pack(Common),
+    Pack(CommonHaves),
     /// The client continues the negotiation in another request.
     Later,
 }
@@ -60,12 +62,12 @@ pub(super) fn advertisement(
     options: &Options,
     settings: &Settings,
 ) -> Result<Vec<u8>> {
-    let view = View {
+    let view = NamespaceView {
         repository,
         hidden: &settings.hidden,
     };
     let mut out = Vec::new();
-    if options.version == Version::V1 {
+    if options.version == ProtocolVersion::V1 {
         pktline::write(&mut out, b"version 1\n").map_err(from_wire)?;
     }
     let mut abilities = Some(abilities(&view, options, settings)?);
@@ -76,7 +78,7 @@ pub(super) fn advertisement(
         }
     }
     if let Some(abilities) = abilities {
-        let none = Shown {
+        let none = VisibleRef {
             name: "capabilities^{}".into(),
             id: Some(ObjectId::null(repository.object_hash())),
             symbolic: None,
@@ -91,7 +93,7 @@ pub(super) fn advertisement(
     Ok(out)
 }
 
-fn abilities(view: &View<'_>, options: &Options, settings: &Settings) -> Result<Vec<u8>> {
+fn abilities(view: &NamespaceView<'_>, options: &Options, settings: &Settings) -> Result<Vec<u8>> {
     let mut abilities = ABILITIES.as_bytes().to_vec();
     let mut add = |is_there: bool, word: &str| {
         if is_there {
@@ -120,7 +122,7 @@ fn abilities(view: &View<'_>, options: &Options, settings: &Settings) -> Result<
     Ok(abilities)
 }
 
-fn write_ref(out: &mut Vec<u8>, reference: &Shown, abilities: Option<&[u8]>) -> Result<()> {
+fn write_ref(out: &mut Vec<u8>, reference: &VisibleRef, abilities: Option<&[u8]>) -> Result<()> {
     let Some(id) = reference.id else {
         return Ok(());
     };
@@ -139,37 +141,37 @@ fn write_ref(out: &mut Vec<u8>, reference: &Shown, abilities: Option<&[u8]>) -> 
     Ok(())
 }
 
-impl Session<'_> {
+impl UploadSession<'_> {
     /// Reads the wants, negotiates common commits, and sends the pack.
-    pub(super) fn one_fetch(&mut self) -> Result<Ended> {
+    pub(super) fn one_fetch(&mut self) -> Result<ConversationEnd> {
         let mut request = Request::default();
         loop {
             let line = match self.input()? {
-                Input::Text(line) => line,
-                Input::End => return Err(hung_up()),
+                ClientPacket::Text(line) => line,
+                ClientPacket::End => return Err(hung_up()),
                 _ => break,
             };
             self.take(&line, &mut request)?;
         }
-        let tips = Tips::read(&self.view(), self.settings.allowed)?;
+        let tips = AllowedTips::read(&self.view(), self.settings.allowed)?;
         let is_stateless = self.options.is_stateless;
         let refused = tips.refused(&request.wish.wants, is_stateless, self.interrupt)?;
         if let Some(id) = refused {
             self.deny_want(id)?;
-            return Ok(Ended::Refused(
+            return Ok(ConversationEnd::Refused(
                 format!("git upload-pack: not our ref {id}").into(),
             ));
         }
         let cut = self.cut(&request)?;
         if request.wish.wants.is_empty() {
-            return Ok(Ended::Served);
+            return Ok(ConversationEnd::Served);
         }
         let shallow = self.view_of(&cut)?;
         let view = shallow.as_ref();
         request.wish.wants.extend(&cut.wants);
         let agreed = self.agree(view.unwrap_or(self.repository), &request)?;
         let Agreed::Pack(common) = agreed else {
-            return Ok(Ended::Served);
+            return Ok(ConversationEnd::Served);
         };
         request.wish.haves = common.ids;
         record(&request.wish, 0, &request.deepening);
@@ -179,14 +181,14 @@ impl Session<'_> {
     }
 
     /// Sends the shallow boundary to the client.
-    fn cut(&mut self, request: &Request) -> Result<Cut> {
+    fn cut(&mut self, request: &Request) -> Result<ShallowCut> {
         if !request.deepening.is_requested() {
-            return Ok(Cut::default());
+            return Ok(ShallowCut::default());
         }
         let wants = &request.wish.wants;
         let cut = (request.deepening).cut(self.repository, wants, false, self.interrupt)?;
         if let Some(lines) = &cut.lines {
-            let mut out = Lines::default();
+            let mut out = UnsentLines::default();
             lines.iter().try_for_each(|line| out.text(line))?;
             out.flush();
             self.send_lines(&mut out)?;
@@ -195,7 +197,7 @@ impl Session<'_> {
     }
 
     fn deny_want(&mut self, id: ObjectId) -> Result<()> {
-        let mut out = Lines::default();
+        let mut out = UnsentLines::default();
         out.error(format!("upload-pack: not our ref {id}"))?;
         self.send_lines(&mut out)
     }
@@ -203,19 +205,19 @@ impl Session<'_> {
     /// Parses one line of the first part of the request.
     fn take(&mut self, line: &[u8], request: &mut Request) -> Result<()> {
         let format = self.repository.object_hash();
-        let parsed = Line::of_needs(line, format).map_err(from_client)?;
+        let parsed = RequestLine::of_needs(line, format).map_err(from_client)?;
         if request.deepening.take(&self.view(), &parsed)? {
             return Ok(());
         }
         let (id, features) = match parsed {
-            Line::Filter(spec) => {
+            RequestLine::Filter(spec) => {
                 if !request.may_filter {
                     let message = "git upload-pack: filtering capability not negotiated";
                     return Err(broken(message));
                 }
                 return self.filter(spec, &mut request.wish);
             }
-            Line::Want { id, rest } => (id, rest),
+            RequestLine::Want { id, rest } => (id, rest),
             _ => {
                 let line = line.as_bstr();
                 let message = format!(
@@ -242,11 +244,11 @@ impl Session<'_> {
         if wish.filter.is_some() {
             return Err(broken("multiple filter-specs cannot be combined"));
         }
-        let filter = Filter::parse(spec)?;
+        let filter = ObjectFilter::parse(spec)?;
         if let Err(error) = self.settings.check_filter(&filter) {
-            let mut out = Lines {
+            let mut out = UnsentLines {
                 sideband: wish.sideband_all,
-                ..Lines::default()
+                ..UnsentLines::default()
             };
             out.error(error.message())?;
             self.send_lines(&mut out)?;
@@ -261,7 +263,7 @@ impl Session<'_> {
         let mut talk = Talk {
             view,
             request,
-            common: Common::default(),
+            common: CommonHaves::default(),
             last: None,
             got_common: false,
             got_other: false,
@@ -270,14 +272,16 @@ impl Session<'_> {
         let mut is_first = true;
         loop {
             let line = match self.input()? {
-                Input::Text(line) => Some(line),
+                ClientPacket::Text(line) => Some(line),
                 // A stateless client may have requested only the shallow boundary.
-                Input::End if is_first && self.options.is_stateless => return Ok(Agreed::Later),
-                Input::End => return Err(hung_up()),
-                Input::Flush | Input::Delimiter | Input::ResponseEnd => None,
+                ClientPacket::End if is_first && self.options.is_stateless => {
+                    return Ok(Agreed::Later);
+                }
+                ClientPacket::End => return Err(hung_up()),
+                ClientPacket::Flush | ClientPacket::Delimiter | ClientPacket::ResponseEnd => None,
             };
             is_first = false;
-            let mut out = Lines::default();
+            let mut out = UnsentLines::default();
             let Some(line) = line else {
                 let is_over = talk.pause(&mut out)?;
                 self.send_lines(&mut out)?;
@@ -288,7 +292,7 @@ impl Session<'_> {
                 }
             };
             match self.negotiation_line(&line)? {
-                Line::Have(id) => {
+                RequestLine::Have(id) => {
                     talk.have(id, self.is_present(&id)?, &mut out)?;
                     self.send_lines(&mut out)?;
                 }
@@ -302,10 +306,12 @@ impl Session<'_> {
     }
 
     /// Parses a `have` or `done` line.
-    fn negotiation_line(&self, line: &[u8]) -> Result<Line<'static>> {
-        match Line::of_negotiation(line, self.repository.object_hash()).map_err(from_client)? {
-            Line::Have(id) => Ok(Line::Have(id)),
-            Line::Done => Ok(Line::Done),
+    fn negotiation_line(&self, line: &[u8]) -> Result<RequestLine<'static>> {
+        match RequestLine::of_negotiation(line, self.repository.object_hash())
+            .map_err(from_client)?
+        {
+            RequestLine::Have(id) => Ok(RequestLine::Have(id)),
+            RequestLine::Done => Ok(RequestLine::Done),
             _ => {
                 let line = line.as_bstr();
                 let message = format!("git upload-pack: expected SHA1 list, got '{line}'");
@@ -319,7 +325,7 @@ impl Session<'_> {
 struct Talk<'a> {
     view: &'a Repository,
     request: &'a Request,
-    common: Common,
+    common: CommonHaves,
     /// The last common object.
     last: Option<ObjectId>,
     /// Whether the client has sent common objects, and others, since the last flush.
@@ -331,7 +337,7 @@ struct Talk<'a> {
 
 impl Talk<'_> {
     /// Handles a have of the client.
-    fn have(&mut self, id: ObjectId, is_present: bool, out: &mut Lines) -> Result<()> {
+    fn have(&mut self, id: ObjectId, is_present: bool, out: &mut UnsentLines) -> Result<()> {
         let how = self.request.acknowledge;
         if !is_present {
             self.got_other = true;
@@ -363,7 +369,7 @@ impl Talk<'_> {
     }
 
     /// Responds to a flush. Returns whether the pack follows without `done`.
-    fn pause(&mut self, out: &mut Lines) -> Result<bool> {
+    fn pause(&mut self, out: &mut UnsentLines) -> Result<bool> {
         let how = self.request.acknowledge;
         let last = self.last.filter(|_| how == Acknowledge::Detailed);
         let is_all_common = self.got_common && !self.got_other;
@@ -384,7 +390,7 @@ impl Talk<'_> {
     }
 
     /// Responds to `done`.
-    fn end(&self, out: &mut Lines) -> Result<()> {
+    fn end(&self, out: &mut UnsentLines) -> Result<()> {
         match self.last {
             Some(last) if self.request.acknowledge != Acknowledge::Once => {
                 out.text(format!("ACK {last}\n"))

@@ -10,7 +10,7 @@ use pronto_wire::pktline;
 use super::packed::BundleSource;
 use super::promisors;
 use super::settings::Settings;
-use super::{Ended, Input, Options, Session, broken, hung_up};
+use super::{ClientPacket, ConversationEnd, Options, UploadSession, broken, hung_up};
 use crate::remote::connection::from_wire;
 use crate::{Repository, Result};
 
@@ -18,38 +18,38 @@ pub use list::{MOST_PREFIX_BYTES, MOST_PREFIXES};
 
 /// A command of protocol version 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Command {
+enum FetchCommand {
     List,
     Fetch,
     ObjectInfo,
     BundleUri,
 }
 
-impl Command {
+impl FetchCommand {
     /// Returns the command `name`, if this server supports it.
-    fn find(name: &[u8], settings: &Settings, options: &Options) -> Option<Command> {
+    fn find(name: &[u8], settings: &Settings, options: &Options) -> Option<FetchCommand> {
         match name {
-            b"ls-refs" => Some(Command::List),
-            b"fetch" => Some(Command::Fetch),
-            b"object-info" if settings.object_info => Some(Command::ObjectInfo),
-            b"bundle-uri" if has_bundles(settings, options) => Some(Command::BundleUri),
+            b"ls-refs" => Some(FetchCommand::List),
+            b"fetch" => Some(FetchCommand::Fetch),
+            b"object-info" if settings.object_info => Some(FetchCommand::ObjectInfo),
+            b"bundle-uri" if has_bundles(settings, options) => Some(FetchCommand::BundleUri),
             _ => None,
         }
     }
 
     fn name(self) -> &'static str {
         match self {
-            Command::List => "ls-refs",
-            Command::Fetch => "fetch",
-            Command::ObjectInfo => "object-info",
-            Command::BundleUri => "bundle-uri",
+            FetchCommand::List => "ls-refs",
+            FetchCommand::Fetch => "fetch",
+            FetchCommand::ObjectInfo => "object-info",
+            FetchCommand::BundleUri => "bundle-uri",
         }
     }
 }
 
 /// The start of a request: the command and the capabilities.
 struct Request {
-    command: Command,
+    command: FetchCommand,
     has_arguments: bool,
 }
 
@@ -113,24 +113,24 @@ fn advertises_unborn(repository: &Repository) -> Result<bool> {
     Ok(value.is_none_or(|value| value != "ignore" && value != "allow"))
 }
 
-impl Session<'_> {
+impl UploadSession<'_> {
     /// Serves commands until the client ends the connection.
-    pub(super) fn commands(&mut self) -> Result<Ended> {
+    pub(super) fn commands(&mut self) -> Result<ConversationEnd> {
         loop {
             self.request_bytes = 0;
             if let Some(budget) = &self.options.budget {
                 budget.release();
             }
             let Some(request) = self.request()? else {
-                return Ok(Ended::Served);
+                return Ok(ConversationEnd::Served);
             };
             let ended = match request.command {
-                Command::List => self.list(&request)?,
-                Command::Fetch => self.fetch(&request)?,
-                Command::ObjectInfo => self.object_info(&request)?,
-                Command::BundleUri => self.bundle_uris(&request)?,
+                FetchCommand::List => self.list(&request)?,
+                FetchCommand::Fetch => self.fetch(&request)?,
+                FetchCommand::ObjectInfo => self.object_info(&request)?,
+                FetchCommand::BundleUri => self.bundle_uris(&request)?,
             };
-            if ended != Ended::Served || self.options.is_stateless {
+            if ended != ConversationEnd::Served || self.options.is_stateless {
                 return Ok(ended);
             }
         }
@@ -144,13 +144,13 @@ impl Session<'_> {
         let mut is_empty = true;
         let has_arguments = loop {
             let line = match self.input()? {
-                Input::Text(line) => line,
-                Input::End if is_empty => return Ok(None),
-                Input::End => return Err(hung_up()),
-                Input::Flush if is_empty => return Ok(None),
-                Input::Flush => break false,
-                Input::Delimiter => break true,
-                Input::ResponseEnd => return Err(broken("unexpected response end packet")),
+                ClientPacket::Text(line) => line,
+                ClientPacket::End if is_empty => return Ok(None),
+                ClientPacket::End => return Err(hung_up()),
+                ClientPacket::Flush if is_empty => return Ok(None),
+                ClientPacket::Flush => break false,
+                ClientPacket::Delimiter => break true,
+                ClientPacket::ResponseEnd => return Err(broken("unexpected response end packet")),
             };
             if is_empty {
                 // A client that sends no object format uses SHA-1.
@@ -180,7 +180,7 @@ impl Session<'_> {
         }))
     }
 
-    fn command(&self, name: &BStr, before: Option<Command>) -> Result<Command> {
+    fn command(&self, name: &BStr, before: Option<FetchCommand>) -> Result<FetchCommand> {
         if let Some(before) = before {
             let message = format!(
                 "command '{name}' requested after already requesting command '{}'",
@@ -188,7 +188,7 @@ impl Session<'_> {
             );
             return Err(broken(message));
         }
-        let found = Command::find(name, &self.settings, self.options);
+        let found = FetchCommand::find(name, &self.settings, self.options);
         found.ok_or_else(|| broken(format!("invalid command '{name}'")))
     }
 
@@ -223,10 +223,10 @@ impl Session<'_> {
             return Ok(None);
         }
         match self.input()? {
-            Input::Text(line) => Ok(Some(line)),
-            Input::Flush => Ok(None),
-            Input::End => Err(hung_up()),
-            Input::Delimiter | Input::ResponseEnd => Err(broken(what)),
+            ClientPacket::Text(line) => Ok(Some(line)),
+            ClientPacket::Flush => Ok(None),
+            ClientPacket::End => Err(hung_up()),
+            ClientPacket::Delimiter | ClientPacket::ResponseEnd => Err(broken(what)),
         }
     }
 }

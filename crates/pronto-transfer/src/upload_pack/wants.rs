@@ -8,24 +8,24 @@ use pronto_io::interrupt::Interrupt;
 use pronto_io::watch::Watch;
 
 use super::settings::AllowedWants;
-use super::shown::View;
+use super::shown::NamespaceView;
 use crate::history::leads_beyond;
 use crate::objects::from_odb;
 use crate::{ErrorKind, Repository, Result};
 
 /// The tips of the refs that a client may request.
-pub(super) struct Tips<'a> {
+pub(super) struct AllowedTips<'a> {
     repository: &'a Repository,
     allowed: AllowedWants,
     ids: HashSet<ObjectId>,
 }
 
-impl<'a> Tips<'a> {
+impl<'a> AllowedTips<'a> {
     /// Reads the tips of all refs.
     ///
     /// # Errors
     /// Fails if the refs cannot be read.
-    pub(super) fn read(view: &View<'a>, allowed: AllowedWants) -> Result<Tips<'a>> {
+    pub(super) fn read(view: &NamespaceView<'a>, allowed: AllowedWants) -> Result<AllowedTips<'a>> {
         let mut ids = HashSet::new();
         let with_hidden = allowed.hidden_refs();
         if let Some(head) = view.head()?
@@ -38,7 +38,7 @@ impl<'a> Tips<'a> {
                 ids.extend(shown.id);
             }
         })?;
-        Ok(Tips {
+        Ok(AllowedTips {
             repository: view.repository,
             allowed,
             ids,

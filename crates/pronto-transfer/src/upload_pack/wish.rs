@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use bstr::BString;
 use pronto_hash::ObjectId;
-use pronto_storage::pack_objects::Filter;
+use pronto_storage::pack_objects::ObjectFilter;
 
 use super::bands::Band;
 use super::{MOST_IDS, too_much};
@@ -21,7 +21,7 @@ pub(super) struct Wish {
     pub(super) include_tags: bool,
     pub(super) no_progress: bool,
     pub(super) band: Band,
-    pub(super) filter: Option<Filter>,
+    pub(super) filter: Option<ObjectFilter>,
     /// Whether all lines of the response are multiplexed (`sideband-all`).
     pub(super) sideband_all: bool,
     /// The protocols by which the client can download packs (`packfile-uris`).

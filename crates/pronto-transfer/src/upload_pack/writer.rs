@@ -7,13 +7,13 @@ use crate::remote::connection::from_wire;
 
 /// The lines that were not sent yet.
 #[derive(Debug, Default)]
-pub(super) struct Lines {
+pub(super) struct UnsentLines {
     pub(super) bytes: Vec<u8>,
     /// Whether each line starts with its band number.
     pub(super) sideband: bool,
 }
 
-impl Lines {
+impl UnsentLines {
     /// # Errors
     /// Fails if the line is too long.
     pub(super) fn text(&mut self, line: impl AsRef<[u8]>) -> Result<()> {

@@ -3,31 +3,35 @@
 use std::io::{self, BufRead};
 
 use pronto_io::interrupt::Interrupt;
-use pronto_pack::bundle::Header;
+use pronto_pack::bundle::BundleHeader;
 
-use super::{Client, Peer};
-use crate::advertisement::{Greeting, RemoteRef, Version};
+use super::{FetchClient, FetchPeer};
+use crate::advertisement::{ProtocolVersion, RemoteRef, ServerGreeting};
 use crate::capabilities::Capabilities;
 use crate::error::{Error, ErrorKind, malformed};
 
 /// A bundle whose header was read.
-pub(super) struct Source {
-    header: Header,
+pub(super) struct BundleStream {
+    header: BundleHeader,
     pack: Box<dyn BufRead + Send>,
 }
 
-impl Source {
+impl BundleStream {
     pub(super) fn pack(&mut self) -> &mut dyn BufRead {
         &mut *self.pack
     }
 }
 
-impl Client {
+impl FetchClient {
     /// Creates a client that fetches from a bundle with the given `header`. `pack` is the pack that
     /// follows the header.
     ///
     /// The pack can be fetched once. The caller checks that the prerequisites of the header exist.
-    pub fn of_bundle(header: Header, pack: Box<dyn BufRead + Send>, interrupt: &Interrupt) -> Self {
+    pub fn of_bundle(
+        header: BundleHeader,
+        pack: Box<dyn BufRead + Send>,
+        interrupt: &Interrupt,
+    ) -> Self {
         // As in Git, the refs are listed in this order.
         let refs = header.references.iter().rev().map(|found| RemoteRef {
             name: found.name.clone(),
@@ -35,26 +39,26 @@ impl Client {
             peeled: None,
             symref_target: None,
         });
-        Client {
-            greeting: Greeting {
-                version: Version::V0,
+        FetchClient {
+            greeting: ServerGreeting {
+                version: ProtocolVersion::V0,
                 capabilities: Capabilities::default(),
                 object_format: header.hash,
                 refs: refs.collect(),
                 shallow: Vec::new(),
                 haves: Vec::new(),
             },
-            peer: Peer::Bundle(Source { header, pack }),
+            peer: FetchPeer::Bundle(BundleStream { header, pack }),
             interrupt: interrupt.clone(),
             session: None,
         }
     }
 
     /// Returns the header of the bundle, if the source is a bundle.
-    pub fn bundle(&self) -> Option<&Header> {
+    pub fn bundle(&self) -> Option<&BundleHeader> {
         match &self.peer {
-            Peer::Bundle(source) => Some(&source.header),
-            Peer::Server(_) => None,
+            FetchPeer::Bundle(source) => Some(&source.header),
+            FetchPeer::Server(_) => None,
         }
     }
 }
@@ -83,10 +87,10 @@ mod tests {
         1111111111111111111111111111111111111111 refs/heads/main\n\
         2222222222222222222222222222222222222222 HEAD\n\nPACK and more";
 
-    fn client() -> Client {
+    fn client() -> FetchClient {
         let mut file = Cursor::new(BUNDLE);
-        let header = Header::read(&mut file).expect("a header");
-        Client::of_bundle(header, Box::new(file), &Interrupt::new())
+        let header = BundleHeader::read(&mut file).expect("a header");
+        FetchClient::of_bundle(header, Box::new(file), &Interrupt::new())
     }
 
     #[test]
@@ -125,8 +129,8 @@ mod tests {
     fn an_interrupt_ends_the_pack() {
         let interrupt = Interrupt::new();
         let mut file = Cursor::new(BUNDLE);
-        let header = Header::read(&mut file).expect("a header");
-        let mut client = Client::of_bundle(header, Box::new(file), &interrupt);
+        let header = BundleHeader::read(&mut file).expect("a header");
+        let mut client = FetchClient::of_bundle(header, Box::new(file), &interrupt);
         let mut response = client
             .fetch(&Request::default(), &mut Nothing, &())
             .expect("a pack");

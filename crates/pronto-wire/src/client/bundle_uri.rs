@@ -2,19 +2,19 @@
 
 use bstr::BString;
 
-use super::{Client, Peer, interrupted};
-use crate::advertisement::{Version, write_command};
-use crate::bounds::Room;
+use super::{FetchClient, FetchPeer, interrupted};
+use crate::advertisement::{ProtocolVersion, write_command};
+use crate::bounds::ByteAllowance;
 use crate::error::{Error, malformed};
 use crate::pktline::{self, Packet};
 
 /// The memory limit for the lines of a response.
 const MOST_LIST_BYTES: usize = 16 << 20;
 
-impl Client {
+impl FetchClient {
     /// Returns whether the server supports [`bundle_lines`](Self::bundle_lines).
     pub fn offers_bundles(&self) -> bool {
-        self.greeting.version == Version::V2 && self.greeting.capabilities.has("bundle-uri")
+        self.greeting.version == ProtocolVersion::V2 && self.greeting.capabilities.has("bundle-uri")
     }
 
     /// Returns the lines (`key=value`) of the server's bundle list; none if the server has no list.
@@ -29,7 +29,7 @@ impl Client {
         if !self.offers_bundles() {
             return Ok(Vec::new());
         }
-        let Peer::Server(server) = &mut self.peer else {
+        let FetchPeer::Server(server) = &mut self.peer else {
             return Ok(Vec::new());
         };
         let _region = pronto_io::region!("transport", "bundle_uri");
@@ -43,7 +43,7 @@ impl Client {
         )?;
         pktline::write_flush(&mut out);
         server.packets.source_mut().send(&out)?;
-        let mut room = Room::new(MOST_LIST_BYTES, "bundles");
+        let mut room = ByteAllowance::new(MOST_LIST_BYTES, "bundles");
         let mut lines = Vec::new();
         loop {
             interrupted(&self.interrupt)?;

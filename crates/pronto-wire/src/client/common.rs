@@ -3,17 +3,17 @@
 use bstr::{BString, ByteSlice};
 use pronto_hash::ObjectId;
 
-use super::{Client, MOST_PACKETS, Peer, interrupted};
-use crate::advertisement::Version;
-use crate::bounds::Room;
+use super::{FetchClient, FetchPeer, MOST_PACKETS, interrupted};
+use crate::advertisement::ProtocolVersion;
+use crate::bounds::ByteAllowance;
 use crate::error::{Error, ErrorKind};
 use crate::fetch::Negotiator;
-use crate::fetch::common::Conversation;
+use crate::fetch::common::CommonSearch;
 
 /// A callback that returns whether the common commits found so far are sufficient.
 pub type IsEnough<'a> = dyn FnMut(&[ObjectId]) -> Result<bool, Error> + 'a;
 
-impl Client {
+impl FetchClient {
     /// Finds commits that both sides have, without a pack. Each request contains the commits of
     /// `includes`. The negotiation ends if `is_enough` returns true after a round, or if `negotiator`
     /// has no more commits.
@@ -30,18 +30,18 @@ impl Client {
         is_enough: &mut IsEnough<'_>,
     ) -> Result<Vec<ObjectId>, Error> {
         let unsupported = |message: &str| Err(Error::new(ErrorKind::Unsupported, message));
-        let Peer::Server(server) = &mut self.peer else {
+        let FetchPeer::Server(server) = &mut self.peer else {
             return unsupported("protocol does not support --negotiate-only, exiting");
         };
-        if self.greeting.version != Version::V2 {
+        if self.greeting.version != ProtocolVersion::V2 {
             return unsupported("--negotiate-only requires protocol v2");
         }
-        if !Conversation::is_possible(&self.greeting) {
+        if !CommonSearch::is_possible(&self.greeting) {
             return unsupported("server does not support wait-for-done");
         }
         let _region = pronto_io::region!("fetch-pack", "negotiate_using_fetch");
         let session = self.session.as_ref().map(|id| id.as_bstr());
-        let mut conversation = Conversation::new(&self.greeting, server_options);
+        let mut conversation = CommonSearch::new(&self.greeting, server_options);
         conversation = conversation.with_session(session).with_includes(includes);
         let mut out = Vec::new();
         let mut rounds = 0;
@@ -52,7 +52,7 @@ impl Client {
             }
             rounds += 1;
             server.packets.source_mut().send(&out)?;
-            let mut room = Room::new(MOST_PACKETS, "packets");
+            let mut room = ByteAllowance::new(MOST_PACKETS, "packets");
             loop {
                 interrupted(&self.interrupt)?;
                 room.take(1)?;

@@ -9,13 +9,13 @@ use super::v2::write_have;
 use super::{
     Acknowledgment, FIRST_HAVES, MAX_IN_VAIN, Negotiator, next_stateless, parse_acknowledgment,
 };
-use crate::advertisement::{Greeting, Version, unexpected, write_command};
+use crate::advertisement::{ProtocolVersion, ServerGreeting, unexpected, write_command};
 use crate::error::{Error, malformed};
 use crate::pktline::{self, Packet};
 
 /// Finds the commits that both sides have. Each request is stateless.
-pub struct Conversation<'a> {
-    greeting: &'a Greeting,
+pub struct CommonSearch<'a> {
+    greeting: &'a ServerGreeting,
     server_options: &'a [BString],
     format: Kind,
     haves_to_send: usize,
@@ -29,11 +29,11 @@ pub struct Conversation<'a> {
     includes: &'a [ObjectId],
 }
 
-impl<'a> Conversation<'a> {
+impl<'a> CommonSearch<'a> {
     /// Starts a negotiation with the server that sent `greeting`, which must
     /// [support](Self::is_possible) it.
-    pub fn new(greeting: &'a Greeting, server_options: &'a [BString]) -> Self {
-        Conversation {
+    pub fn new(greeting: &'a ServerGreeting, server_options: &'a [BString]) -> Self {
+        CommonSearch {
             greeting,
             server_options,
             format: greeting.object_format,
@@ -63,9 +63,10 @@ impl<'a> Conversation<'a> {
     }
 
     /// Returns whether the server that sent `greeting` supports a negotiation without a pack.
-    pub fn is_possible(greeting: &Greeting) -> bool {
+    pub fn is_possible(greeting: &ServerGreeting) -> bool {
         let capabilities = &greeting.capabilities;
-        greeting.version == Version::V2 && capabilities.has_feature("fetch", "wait-for-done")
+        greeting.version == ProtocolVersion::V2
+            && capabilities.has_feature("fetch", "wait-for-done")
     }
 
     /// Appends the next request to `out`. Returns `false` without a request if there is no new have:
@@ -179,7 +180,7 @@ mod tests {
         }
     }
 
-    fn greeting(fetch: &str) -> Greeting {
+    fn greeting(fetch: &str) -> ServerGreeting {
         let mut parser = GreetingParser::default();
         for line in ["version 2\n", fetch] {
             let more = parser.push(Packet::Data(line.as_bytes()));
@@ -192,11 +193,11 @@ mod tests {
     #[test]
     fn only_what_was_offered_is_common() {
         let greeting = greeting("fetch=shallow wait-for-done\n");
-        assert!(Conversation::is_possible(&greeting));
+        assert!(CommonSearch::is_possible(&greeting));
         let (one, other) = ("1".repeat(40), "2".repeat(40));
         let id = pronto_hash::parse_hex(one.as_bytes()).expect("an id");
         let mut negotiator = One(Some(id));
-        let mut conversation = Conversation::new(&greeting, &[]);
+        let mut conversation = CommonSearch::new(&greeting, &[]);
         let mut out = Vec::new();
         let written = conversation.write_request(&mut negotiator, &mut out);
         assert!(written.expect("it is short"));
@@ -232,14 +233,14 @@ mod tests {
             &["acknowledgments\n", "\n"],
             &["acknowledgments\n", "acknowledgments\n"],
         ] {
-            let mut conversation = Conversation::new(&greeting, &[]);
+            let mut conversation = CommonSearch::new(&greeting, &[]);
             let results = lines.iter().map(|line| {
                 let packet = Packet::Data(line.as_bytes());
                 conversation.receive(packet, &mut One(None)).is_err()
             });
             assert_eq!(results.last(), Some(true), "{lines:?}");
         }
-        let mut conversation = Conversation::new(&greeting, &[]);
+        let mut conversation = CommonSearch::new(&greeting, &[]);
         for packet in [Packet::Flush, Packet::Delimiter, Packet::ResponseEnd] {
             let ended = conversation.receive(packet, &mut One(None));
             ended.expect_err("no section has begun");

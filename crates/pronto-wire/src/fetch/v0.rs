@@ -6,16 +6,16 @@ use pronto_hash::{Kind, ObjectId};
 
 use super::v2::{hex, write_have};
 use super::{
-    Acknowledgment, Announced, FIRST_HAVES, MAX_IN_VAIN, Negotiator, Next, Request, ShallowUpdate,
-    next_stateful, next_stateless, parse_acknowledgment, unsupported,
+    Acknowledgment, FIRST_HAVES, FetchInfo, MAX_IN_VAIN, Negotiator, NextStep, Request,
+    ShallowUpdate, next_stateful, next_stateless, parse_acknowledgment, unsupported,
 };
-use crate::advertisement::{Greeting, unexpected};
+use crate::advertisement::{ServerGreeting, unexpected};
 use crate::capabilities::{AGENT, Capabilities};
 use crate::error::{Error, malformed};
 use crate::pktline::{self, Packet};
 
 /// A single fetch in version 0 or 1.
-pub struct Conversation<'a> {
+pub struct FetchV0<'a> {
     request: &'a Request,
     capabilities: &'a Capabilities,
     object_format: Kind,
@@ -26,7 +26,7 @@ pub struct Conversation<'a> {
     wants_sent: bool,
     includes_sent: bool,
     done_sent: bool,
-    state: State,
+    state: ResponseStage,
     /// The common commits, which every request of a stateless connection repeats.
     common: Vec<ObjectId>,
     haves_to_send: usize,
@@ -51,7 +51,7 @@ enum Mode {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum ResponseStage {
     /// Receiving lines about the shallow boundary, up to a flush packet.
     Shallow,
     /// Receiving acknowledgements.
@@ -60,7 +60,7 @@ enum State {
     LastAcknowledgment,
 }
 
-impl<'a> Conversation<'a> {
+impl<'a> FetchV0<'a> {
     /// Starts a fetch of `request` from the server that sent `greeting`. `stateless` means that each
     /// request reaches a new process (HTTP).
     ///
@@ -69,7 +69,7 @@ impl<'a> Conversation<'a> {
     /// support the request.
     pub fn new(
         request: &'a Request,
-        greeting: &'a Greeting,
+        greeting: &'a ServerGreeting,
         stateless: bool,
     ) -> Result<Self, Error> {
         let capabilities = &greeting.capabilities;
@@ -82,7 +82,7 @@ impl<'a> Conversation<'a> {
             Mode::Single
         };
         let no_done = stateless && mode == Mode::Detailed && capabilities.has("no-done");
-        Ok(Conversation {
+        Ok(FetchV0 {
             request,
             capabilities,
             object_format: greeting.object_format,
@@ -93,7 +93,7 @@ impl<'a> Conversation<'a> {
             wants_sent: false,
             includes_sent: false,
             done_sent: false,
-            state: State::Acknowledgments,
+            state: ResponseStage::Acknowledgments,
             common: Vec::new(),
             haves_to_send: FIRST_HAVES,
             in_vain: 0,
@@ -117,13 +117,13 @@ impl<'a> Conversation<'a> {
         std::mem::take(&mut self.steps)
     }
 
-    fn tell(&mut self, step: impl FnOnce() -> String) {
-        if self.request.tells_steps {
+    fn record_step(&mut self, step: impl FnOnce() -> String) {
+        if self.request.reports_steps {
             self.steps.push(step());
         }
     }
 
-    /// Appends the next request to `out`. Returns the next step: [`Next::Receive`], or [`Next::Pack`]
+    /// Appends the next request to `out`. Returns the next step: [`NextStep::Receive`], or [`NextStep::Pack`]
     /// if the server acknowledges only once and has done so.
     ///
     /// # Errors
@@ -133,17 +133,17 @@ impl<'a> Conversation<'a> {
         &mut self,
         negotiator: &mut dyn Negotiator,
         out: &mut Vec<u8>,
-    ) -> Result<Next, Error> {
+    ) -> Result<NextStep, Error> {
         let deepens = !self.request.deepen.is_none();
         let first = !std::mem::replace(&mut self.wants_sent, true);
         if first || self.stateless {
             self.write_wants(out)?;
             if deepens {
-                self.state = State::Shallow;
+                self.state = ResponseStage::Shallow;
                 // Over HTTP each response to a deepening repeats the shallow boundary.
                 self.shallow = ShallowUpdate::default();
                 if !self.stateless {
-                    return Ok(Next::Receive);
+                    return Ok(NextStep::Receive);
                 }
             }
             if self.stateless {
@@ -154,7 +154,7 @@ impl<'a> Conversation<'a> {
         }
         let gave_up = self.got_ready || (self.got_common && self.in_vain >= MAX_IN_VAIN);
         if gave_up && !self.got_ready {
-            self.tell(|| "giving up".to_owned());
+            self.record_step(|| "giving up".to_owned());
         }
         let single_found = self.mode == Mode::Single && self.got_common;
         let (mut added, mut is_exhausted) = (self.write_includes(out)?, false);
@@ -164,7 +164,7 @@ impl<'a> Conversation<'a> {
                 break;
             };
             write_have(&id, out)?;
-            self.tell(|| format!("have {id}"));
+            self.record_step(|| format!("have {id}"));
             added += 1;
         }
         self.in_vain += added;
@@ -176,15 +176,15 @@ impl<'a> Conversation<'a> {
         // As in Git, the last haves are sent together with `done`, which saves a round.
         if added > 0 && !is_exhausted {
             pktline::write_flush(out);
-            return Ok(Next::Receive);
+            return Ok(NextStep::Receive);
         }
         pktline::write(out, b"done\n")?;
-        self.tell(|| "done".to_owned());
+        self.record_step(|| "done".to_owned());
         self.done_sent = true;
         if single_found && !self.stateless {
             return Ok(self.pack());
         }
-        Ok(Next::Receive)
+        Ok(NextStep::Receive)
     }
 
     /// Appends the haves of [`Request::includes`]. Returns the number of new ones.
@@ -194,7 +194,7 @@ impl<'a> Conversation<'a> {
         if is_first || self.stateless {
             for id in includes {
                 write_have(id, out)?;
-                self.tell(|| format!("have {id}"));
+                self.record_step(|| format!("have {id}"));
             }
         }
         Ok(if is_first { includes.len() } else { 0 })
@@ -281,20 +281,20 @@ impl<'a> Conversation<'a> {
         &mut self,
         packet: Packet<'_>,
         negotiator: &mut dyn Negotiator,
-    ) -> Result<Next, Error> {
+    ) -> Result<NextStep, Error> {
         match (self.state, packet) {
-            (State::Shallow, Packet::Flush) => {
-                self.state = State::Acknowledgments;
+            (ResponseStage::Shallow, Packet::Flush) => {
+                self.state = ResponseStage::Acknowledgments;
                 Ok(if self.stateless {
-                    Next::Receive
+                    NextStep::Receive
                 } else {
-                    Next::Send
+                    NextStep::Send
                 })
             }
-            (State::Shallow, Packet::Data(_)) => {
+            (ResponseStage::Shallow, Packet::Data(_)) => {
                 let line = packet.text().unwrap_or_default();
                 if self.shallow.push(line, self.object_format)? {
-                    Ok(Next::Receive)
+                    Ok(NextStep::Receive)
                 } else {
                     Err(unexpected(line))
                 }
@@ -310,38 +310,40 @@ impl<'a> Conversation<'a> {
         &mut self,
         line: &[u8],
         negotiator: &mut dyn Negotiator,
-    ) -> Result<Next, Error> {
+    ) -> Result<NextStep, Error> {
         let acknowledgment = parse_acknowledgment(line, self.object_format)?;
-        self.tell_acknowledgment(line);
+        self.record_acknowledgment(line);
         match acknowledgment {
             Acknowledgment::Nak if self.done_sent => Ok(self.pack()),
             Acknowledgment::Nak if self.got_ready && self.no_done => {
-                self.state = State::LastAcknowledgment;
-                Ok(Next::Receive)
+                self.state = ResponseStage::LastAcknowledgment;
+                Ok(NextStep::Receive)
             }
-            Acknowledgment::Nak => Ok(Next::Send),
+            Acknowledgment::Nak => Ok(NextStep::Send),
             Acknowledgment::Final(_) if self.done_sent => Ok(self.pack()),
-            Acknowledgment::Final(_) if self.state == State::LastAcknowledgment => Ok(self.pack()),
+            Acknowledgment::Final(_) if self.state == ResponseStage::LastAcknowledgment => {
+                Ok(self.pack())
+            }
             Acknowledgment::Final(id) => {
                 self.note(id, negotiator)?;
-                Ok(Next::Send)
+                Ok(NextStep::Send)
             }
             Acknowledgment::Common(id) => {
                 self.note(id, negotiator)?;
-                Ok(Next::Receive)
+                Ok(NextStep::Receive)
             }
             Acknowledgment::Ready(id) => {
                 self.got_ready = true;
                 if let Some(id) = id {
                     self.note(id, negotiator)?;
                 }
-                Ok(Next::Receive)
+                Ok(NextStep::Receive)
             }
         }
     }
 
     /// Records an acknowledgement as a step, with Git's number of its kind.
-    fn tell_acknowledgment(&mut self, line: &[u8]) {
+    fn record_acknowledgment(&mut self, line: &[u8]) {
         let Some(rest) = line.strip_prefix(b"ACK ") else {
             return;
         };
@@ -352,7 +354,7 @@ impl<'a> Conversation<'a> {
             b"common" => 3,
             _ => 4,
         };
-        self.tell(|| format!("got ack ({number}) {}", id.as_bstr()));
+        self.record_step(|| format!("got ack ({number}) {}", id.as_bstr()));
     }
 
     fn note(&mut self, id: ObjectId, negotiator: &mut dyn Negotiator) -> Result<(), Error> {
@@ -364,8 +366,8 @@ impl<'a> Conversation<'a> {
         Ok(())
     }
 
-    fn pack(&self) -> Next {
-        Next::Pack {
+    fn pack(&self) -> NextStep {
+        NextStep::Pack {
             sideband: self.sideband,
         }
     }
@@ -373,14 +375,14 @@ impl<'a> Conversation<'a> {
     /// Returns whether a response over HTTP may end here and another request may follow: a server that
     /// acknowledges only once sends nothing for haves that it does not have.
     pub fn may_end(&self) -> bool {
-        self.stateless && !self.done_sent && self.state == State::Acknowledgments
+        self.stateless && !self.done_sent && self.state == ResponseStage::Acknowledgments
     }
 
     /// Returns the changes of the shallow boundary, which are complete when the pack follows.
-    pub fn into_announced(self) -> Announced {
-        Announced {
+    pub fn into_fetch_info(self) -> FetchInfo {
+        FetchInfo {
             shallow: self.shallow,
-            ..Announced::default()
+            ..FetchInfo::default()
         }
     }
 }

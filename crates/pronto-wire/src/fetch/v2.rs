@@ -6,16 +6,16 @@ use bstr::{BStr, ByteSlice as _};
 use pronto_hash::{Kind, ObjectId};
 
 use super::{
-    Acknowledgment, Announced, FIRST_HAVES, MAX_IN_VAIN, Negotiator, Next, Request, WantedRef,
+    Acknowledgment, FIRST_HAVES, FetchInfo, MAX_IN_VAIN, Negotiator, NextStep, Request, WantedRef,
     next_stateless, parse_acknowledgment, unsupported,
 };
-use crate::advertisement::{Greeting, parse_id, unexpected, write_command};
+use crate::advertisement::{ServerGreeting, parse_id, unexpected, write_command};
 use crate::capabilities::Capabilities;
 use crate::error::{Error, malformed};
 use crate::pktline::{self, Packet};
 
 /// A single fetch in version 2. Each request is stateless: the server remembers no earlier request.
-pub struct Conversation<'a> {
+pub struct FetchV2<'a> {
     request: &'a Request,
     capabilities: &'a Capabilities,
     object_format: Kind,
@@ -24,16 +24,16 @@ pub struct Conversation<'a> {
     in_vain: usize,
     seen_acknowledgment: bool,
     done_sent: bool,
-    section: Section,
+    section: AnswerSection,
     /// The wanted refs that the response has not contained yet.
     unnamed: HashSet<&'a BStr>,
-    announced: Announced,
+    fetch_info: FetchInfo,
     session: Option<&'a BStr>,
 }
 
 /// The section of a response to which the next packet belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Section {
+enum AnswerSection {
     /// Before the header of a section.
     Header,
     Acknowledgments {
@@ -43,19 +43,19 @@ enum Section {
     WantedRefs,
 }
 
-impl<'a> Conversation<'a> {
+impl<'a> FetchV2<'a> {
     /// Starts a fetch of `request` from the server that sent `greeting`.
     ///
     /// # Errors
     /// Fails with [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) if the server does not
     /// support the request.
-    pub fn new(request: &'a Request, greeting: &'a Greeting) -> Result<Self, Error> {
+    pub fn new(request: &'a Request, greeting: &'a ServerGreeting) -> Result<Self, Error> {
         let capabilities = &greeting.capabilities;
         let shallow_wanted = !request.deepen.is_none() || !request.shallow.is_empty();
         if shallow_wanted && !capabilities.has_feature("fetch", "shallow") {
             return Err(unsupported("Server does not support shallow requests"));
         }
-        Ok(Conversation {
+        Ok(FetchV2 {
             request,
             capabilities,
             object_format: greeting.object_format,
@@ -64,13 +64,13 @@ impl<'a> Conversation<'a> {
             in_vain: 0,
             seen_acknowledgment: false,
             done_sent: false,
-            section: Section::Header,
+            section: AnswerSection::Header,
             unnamed: request
                 .wanted_refs
                 .iter()
                 .map(|name| name.as_bstr())
                 .collect(),
-            announced: Announced::default(),
+            fetch_info: FetchInfo::default(),
             session: None,
         })
     }
@@ -83,12 +83,12 @@ impl<'a> Conversation<'a> {
     }
 
     /// Returns whether the server supports [`Request::wanted_refs`] (`ref-in-want`).
-    pub fn accepts_refs(greeting: &Greeting) -> bool {
+    pub fn accepts_refs(greeting: &ServerGreeting) -> bool {
         greeting.capabilities.has_feature("fetch", "ref-in-want")
     }
 
     /// Returns whether the server supports [`Request::filter`] (`filter`).
-    pub fn can_filter(greeting: &Greeting) -> bool {
+    pub fn can_filter(greeting: &ServerGreeting) -> bool {
         greeting.capabilities.has_feature("fetch", "filter")
     }
 
@@ -139,7 +139,7 @@ impl<'a> Conversation<'a> {
             self.done_sent = true;
         }
         pktline::write_flush(out);
-        self.section = Section::Header;
+        self.section = AnswerSection::Header;
         Ok(())
     }
 
@@ -177,13 +177,15 @@ impl<'a> Conversation<'a> {
         &mut self,
         packet: Packet<'_>,
         negotiator: &mut dyn Negotiator,
-    ) -> Result<Next, Error> {
+    ) -> Result<NextStep, Error> {
         match packet {
             Packet::Data(_) => self.receive_line(packet.text().unwrap_or_default(), negotiator),
             Packet::Delimiter => self.end_section(),
             Packet::Flush => match self.section {
-                Section::Acknowledgments { ready: false } if !self.done_sent => Ok(Next::Send),
-                Section::Acknowledgments { ready: true } => {
+                AnswerSection::Acknowledgments { ready: false } if !self.done_sent => {
+                    Ok(NextStep::Send)
+                }
+                AnswerSection::Acknowledgments { ready: true } => {
                     Err(malformed("expected packfile to be sent after 'ready'"))
                 }
                 _ => Err(malformed("expected packfile, received flush packet")),
@@ -196,22 +198,22 @@ impl<'a> Conversation<'a> {
         &mut self,
         line: &[u8],
         negotiator: &mut dyn Negotiator,
-    ) -> Result<Next, Error> {
+    ) -> Result<NextStep, Error> {
         match self.section {
-            Section::Header => {
+            AnswerSection::Header => {
                 self.section = match line {
-                    b"acknowledgments" => Section::Acknowledgments { ready: false },
-                    b"shallow-info" => Section::ShallowInfo,
-                    b"wanted-refs" => Section::WantedRefs,
-                    b"packfile" => return Ok(Next::Pack { sideband: true }),
+                    b"acknowledgments" => AnswerSection::Acknowledgments { ready: false },
+                    b"shallow-info" => AnswerSection::ShallowInfo,
+                    b"wanted-refs" => AnswerSection::WantedRefs,
+                    b"packfile" => return Ok(NextStep::Pack { sideband: true }),
                     _ => return Err(unexpected(line)),
                 };
             }
-            Section::Acknowledgments { .. } => {
+            AnswerSection::Acknowledgments { .. } => {
                 match parse_acknowledgment(line, self.object_format)? {
                     Acknowledgment::Nak => {}
                     Acknowledgment::Ready(_) => {
-                        self.section = Section::Acknowledgments { ready: true };
+                        self.section = AnswerSection::Acknowledgments { ready: true };
                     }
                     Acknowledgment::Final(id) | Acknowledgment::Common(id) => {
                         self.seen_acknowledgment = true;
@@ -222,24 +224,24 @@ impl<'a> Conversation<'a> {
                     }
                 }
             }
-            Section::ShallowInfo => {
-                if !self.announced.shallow.push(line, self.object_format)? {
+            AnswerSection::ShallowInfo => {
+                if !self.fetch_info.shallow.push(line, self.object_format)? {
                     return Err(unexpected(line));
                 }
             }
-            Section::WantedRefs => self.receive_ref(line)?,
+            AnswerSection::WantedRefs => self.receive_ref(line)?,
         }
-        Ok(Next::Receive)
+        Ok(NextStep::Receive)
     }
 
-    fn end_section(&mut self) -> Result<Next, Error> {
-        if self.section == (Section::Acknowledgments { ready: false }) {
+    fn end_section(&mut self) -> Result<NextStep, Error> {
+        if self.section == (AnswerSection::Acknowledgments { ready: false }) {
             return Err(malformed(
                 "expected no other sections to be sent after no 'ready'",
             ));
         }
-        self.section = Section::Header;
-        Ok(Next::Receive)
+        self.section = AnswerSection::Header;
+        Ok(NextStep::Receive)
     }
 
     /// Takes the line `ID NAME` of a ref that was requested by name.
@@ -252,13 +254,13 @@ impl<'a> Conversation<'a> {
             return Err(malformed(&message));
         }
         let name = name.into();
-        self.announced.wanted_refs.push(WantedRef { name, id });
+        self.fetch_info.wanted_refs.push(WantedRef { name, id });
         Ok(())
     }
 
     /// Returns the information before the pack, which is complete when the pack follows.
-    pub fn into_announced(self) -> Announced {
-        self.announced
+    pub fn into_fetch_info(self) -> FetchInfo {
+        self.fetch_info
     }
 }
 

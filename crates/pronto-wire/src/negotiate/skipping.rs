@@ -5,7 +5,7 @@ use std::collections::{BinaryHeap, HashMap};
 
 use pronto_hash::{ObjectId, oid};
 
-use super::{Commits, Queued, Tips};
+use super::{AddTips, CommitSupplier, NegotiationEntry};
 use crate::error::{Error, malformed};
 use crate::fetch::Negotiator;
 
@@ -14,15 +14,15 @@ use crate::fetch::Negotiator;
 /// Reads each commit at most once. The memory grows with the number of walked commits.
 pub struct Skipping<C> {
     commits: C,
-    nodes: HashMap<ObjectId, Node>,
-    queue: BinaryHeap<Queued>,
+    nodes: HashMap<ObjectId, SkippedCommit>,
+    queue: BinaryHeap<NegotiationEntry>,
     /// The number of queued commits that are not known to be common. The walk ends when it is zero.
     uncommon_queued: usize,
     issued: u64,
 }
 
 /// A commit that was queued.
-struct Node {
+struct SkippedCommit {
     parents: Vec<ObjectId>,
     /// Whether the remote side has the commit and its ancestors.
     common: bool,
@@ -35,7 +35,7 @@ struct Node {
     left: u32,
 }
 
-impl<C: Commits> Skipping<C> {
+impl<C: CommitSupplier> Skipping<C> {
     /// Creates a negotiator over `commits` without starting points.
     pub fn new(commits: C) -> Self {
         Skipping {
@@ -57,7 +57,7 @@ impl<C: Commits> Skipping<C> {
         };
         self.nodes.insert(
             id.to_owned(),
-            Node {
+            SkippedCommit {
                 parents: commit.parents,
                 common: false,
                 advertised,
@@ -68,7 +68,7 @@ impl<C: Commits> Skipping<C> {
         );
         self.uncommon_queued += 1;
         self.issued += 1;
-        self.queue.push(Queued {
+        self.queue.push(NegotiationEntry {
             time: commit.time,
             order: std::cmp::Reverse(self.issued),
             id: id.to_owned(),
@@ -123,7 +123,7 @@ struct Distance {
     left: u32,
 }
 
-impl<C: Commits> Tips for Skipping<C> {
+impl<C: CommitSupplier> AddTips for Skipping<C> {
     fn add_tip(&mut self, id: &oid) -> Result<(), Error> {
         self.push(id, false).map(|_| ())
     }
@@ -133,10 +133,10 @@ impl<C: Commits> Tips for Skipping<C> {
     }
 }
 
-impl<C: Commits> Negotiator for Skipping<C> {
+impl<C: CommitSupplier> Negotiator for Skipping<C> {
     fn next_have(&mut self) -> Result<Option<ObjectId>, Error> {
         while self.uncommon_queued > 0 {
-            let Some(Queued { id, .. }) = self.queue.pop() else {
+            let Some(NegotiationEntry { id, .. }) = self.queue.pop() else {
                 break;
             };
             let Some(node) = self.nodes.get_mut(&id) else {
@@ -175,7 +175,7 @@ impl<C: Commits> Negotiator for Skipping<C> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Commit;
+    use super::super::CommitInfo;
     use super::*;
 
     /// A line of commits, numbered by their age.
@@ -185,10 +185,10 @@ mod tests {
         pronto_hash::parse_hex(format!("{number:040x}").as_bytes()).expect("an id")
     }
 
-    impl Commits for Line {
-        fn commit(&mut self, found: &oid) -> Result<Option<Commit>, Error> {
+    impl CommitSupplier for Line {
+        fn commit(&mut self, found: &oid) -> Result<Option<CommitInfo>, Error> {
             let number = (0..self.0).find(|number| *id(*number) == *found);
-            Ok(number.map(|number| Commit {
+            Ok(number.map(|number| CommitInfo {
                 time: i64::try_from(1000 - number).expect("it is small"),
                 parents: (number + 1 < self.0)
                     .then(|| id(number + 1))

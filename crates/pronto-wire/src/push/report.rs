@@ -5,7 +5,7 @@ use std::io::Read;
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::{Kind, ObjectId};
 
-use crate::bounds::Room;
+use crate::bounds::ByteAllowance;
 use crate::error::Error;
 use crate::pktline::Packet;
 use crate::reader::PacketReader;
@@ -33,12 +33,12 @@ pub struct Reported {
     /// The text after the ref name of a successful command.
     pub remark: Option<String>,
     /// The updates that the remote side made instead of the command (`report-status-v2`).
-    pub rewrites: Vec<Rewritten>,
+    pub rewrites: Vec<RewrittenRef>,
 }
 
 /// An update that the remote side made instead of the requested one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rewritten {
+pub struct RewrittenRef {
     /// The updated ref, if it differs from the requested one.
     pub name: Option<BString>,
     /// The old value of the ref.
@@ -53,7 +53,7 @@ pub struct Rewritten {
 #[derive(Debug)]
 pub struct ReportParser {
     hash: Kind,
-    room: Room,
+    room: ByteAllowance,
     report: Report,
     started: bool,
     /// Whether option lines may follow the last line.
@@ -68,7 +68,7 @@ impl ReportParser {
     pub fn new(hash: Kind) -> Self {
         ReportParser {
             hash,
-            room: Room::new(MOST_REPORT_BYTES, "reports"),
+            room: ByteAllowance::new(MOST_REPORT_BYTES, "reports"),
             report: Report::default(),
             started: false,
             expects_options: false,
@@ -90,7 +90,7 @@ impl ReportParser {
             return Ok(Some(std::mem::take(&mut self.report)));
         };
         self.room
-            .take(line.len() + size_of::<Reported>() + size_of::<Rewritten>())?;
+            .take(line.len() + size_of::<Reported>() + size_of::<RewrittenRef>())?;
         if !std::mem::replace(&mut self.started, true) {
             self.take_unpack_status(line);
             return Ok(None);
@@ -171,7 +171,7 @@ impl ReportParser {
             return;
         };
         if std::mem::take(&mut self.is_new) {
-            reply.rewrites.push(Rewritten::default());
+            reply.rewrites.push(RewrittenRef::default());
         }
         let Some(rewritten) = reply.rewrites.last_mut() else {
             return;

@@ -17,7 +17,7 @@ const LENGTH_BYTES: usize = 4;
 
 /// The parts of which a push consists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parts {
+pub struct PushParts {
     /// Whether push options follow the commands.
     pub options: bool,
     /// Whether a pack is the last part, because a command creates or updates a ref.
@@ -31,17 +31,17 @@ pub struct Parts {
 pub struct PushEnd {
     has_pack: bool,
     hash: Kind,
-    place: Place,
+    place: StreamPosition,
 }
 
 #[derive(Debug)]
-enum Place {
+enum StreamPosition {
     /// In packets. `lists` is the number of flush packets to come.
     Packets {
         lists: usize,
         at: InPacket,
     },
-    Pack(Pack),
+    Pack(PackTail),
     Ended,
     /// The bytes are malformed, or continue after the end of the push.
     Unknown,
@@ -61,16 +61,16 @@ impl InPacket {
 
 /// A pack whose last bytes may be its digest.
 #[derive(Debug)]
-struct Pack {
+struct PackTail {
     digester: TrailerDigester,
     bytes: u64,
     /// The last bytes, which are not part of the digested data yet.
     last: Vec<u8>,
 }
 
-impl Pack {
+impl PackTail {
     fn new(hash: Kind) -> Self {
-        Pack {
+        PackTail {
             digester: TrailerDigester::new(hash),
             bytes: 0,
             last: Vec::new(),
@@ -99,11 +99,11 @@ impl Pack {
 
 impl PushEnd {
     /// Starts at the first command of a push.
-    pub fn new(parts: Parts) -> Self {
+    pub fn new(parts: PushParts) -> Self {
         PushEnd {
             has_pack: parts.pack,
             hash: parts.hash,
-            place: Place::Packets {
+            place: StreamPosition::Packets {
                 lists: 1 + usize::from(parts.options),
                 at: InPacket::START,
             },
@@ -116,29 +116,31 @@ impl PushEnd {
     /// Costs the computation of a digest over the bytes.
     pub fn push(&mut self, bytes: &[u8]) -> bool {
         let mut rest = bytes;
-        while let Place::Packets { lists, at } = &mut self.place
+        while let StreamPosition::Packets { lists, at } = &mut self.place
             && !rest.is_empty()
         {
             match at.take(&mut rest) {
                 Ok(false) => {}
                 Ok(true) if *lists > 1 => *lists -= 1,
-                Ok(true) if self.has_pack => self.place = Place::Pack(Pack::new(self.hash)),
-                Ok(true) => self.place = Place::Ended,
-                Err(Malformed) => self.place = Place::Unknown,
+                Ok(true) if self.has_pack => {
+                    self.place = StreamPosition::Pack(PackTail::new(self.hash))
+                }
+                Ok(true) => self.place = StreamPosition::Ended,
+                Err(Malformed) => self.place = StreamPosition::Unknown,
             }
         }
         let trailer = self.hash.len_in_bytes();
         match &mut self.place {
-            Place::Pack(pack) => {
+            StreamPosition::Pack(pack) => {
                 pack.push(rest, trailer);
                 pack.is_whole(trailer)
             }
-            Place::Ended if rest.is_empty() => true,
-            Place::Ended => {
-                self.place = Place::Unknown;
+            StreamPosition::Ended if rest.is_empty() => true,
+            StreamPosition::Ended => {
+                self.place = StreamPosition::Unknown;
                 false
             }
-            Place::Packets { .. } | Place::Unknown => false,
+            StreamPosition::Packets { .. } | StreamPosition::Unknown => false,
         }
     }
 }
@@ -193,7 +195,7 @@ impl InPacket {
 mod tests {
     use super::*;
 
-    const ONE: Parts = Parts {
+    const ONE: PushParts = PushParts {
         options: false,
         pack: true,
         hash: Kind::Sha1,
@@ -220,7 +222,7 @@ mod tests {
     }
 
     /// Returns the number of bytes after which a push that comes in pieces is at its end.
-    fn end_of(parts: Parts, bytes: &[u8], piece: usize) -> Option<usize> {
+    fn end_of(parts: PushParts, bytes: &[u8], piece: usize) -> Option<usize> {
         let mut end = PushEnd::new(parts);
         let mut taken = 0;
         for piece in bytes.chunks(piece) {
@@ -235,16 +237,16 @@ mod tests {
     #[test]
     fn the_end_is_that_of_the_last_part() {
         let commands: &[&str] = &["0 1 refs/heads/a\0report-status", "0 1 refs/heads/b", ""];
-        let sha256 = Parts {
+        let sha256 = PushParts {
             hash: Kind::Sha256,
             ..ONE
         };
-        let with_options = Parts {
+        let with_options = PushParts {
             options: true,
             ..ONE
         };
-        let without_pack = Parts { pack: false, ..ONE };
-        let only_options = Parts {
+        let without_pack = PushParts { pack: false, ..ONE };
+        let only_options = PushParts {
             pack: false,
             ..with_options
         };
@@ -292,7 +294,7 @@ mod tests {
         let mut damaged = whole.clone();
         damaged[30] ^= 1;
         assert_eq!(end_of(ONE, &damaged, 7), None);
-        let with_options = Parts {
+        let with_options = PushParts {
             options: true,
             ..ONE
         };

@@ -8,7 +8,7 @@ use crate::pktline;
 
 /// An update that the hook `proc-receive` reports instead of the requested one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rewrite<'a> {
+pub struct RefRewrite<'a> {
     /// The updated ref, if it differs from the requested one.
     pub name: Option<&'a BStr>,
     /// The old value of the ref.
@@ -21,13 +21,13 @@ pub struct Rewrite<'a> {
 
 /// The status of one command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reply<'a> {
+pub struct CommandStatus<'a> {
     /// The name of the ref in the command.
     pub name: &'a BStr,
     /// The reason for which the command failed.
     pub error: Option<&'a BStr>,
     /// The updates that replace the command, for clients with `report-status-v2`.
-    pub rewrites: Vec<Rewrite<'a>>,
+    pub rewrites: Vec<RefRewrite<'a>>,
 }
 
 /// Appends the status report of a push. `unpack_error` is the reason for which the pack was rejected.
@@ -38,7 +38,7 @@ pub struct Reply<'a> {
 pub fn write_report(
     out: &mut Vec<u8>,
     unpack_error: Option<&str>,
-    replies: &[Reply<'_>],
+    replies: &[CommandStatus<'_>],
     is_v2: bool,
 ) -> Result<(), Error> {
     let status = unpack_error.unwrap_or("ok");
@@ -63,7 +63,7 @@ pub fn write_report(
     Ok(())
 }
 
-fn write_rewrite(out: &mut Vec<u8>, rewrite: &Rewrite<'_>) -> Result<(), Error> {
+fn write_rewrite(out: &mut Vec<u8>, rewrite: &RefRewrite<'_>) -> Result<(), Error> {
     if let Some(name) = rewrite.name {
         pktline::write_parts(out, &[b"option refname ", name, b"\n"])?;
     }

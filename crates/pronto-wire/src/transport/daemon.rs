@@ -8,10 +8,10 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use bstr::BStr;
 use pronto_io::hosts;
 
-use super::pace::Pace;
+use super::pace::ReadPace;
 use super::process::Process;
 use super::{
-    Connection, Family, Options, Readiness, Service, connect_first, version_parameter, watch,
+    AddressFamily, Connection, Options, Readiness, Service, connect_first, version_parameter, watch,
 };
 use crate::error::{Error, ErrorKind};
 use crate::pktline;
@@ -19,19 +19,19 @@ use crate::pktline;
 const PORT: u16 = 9418;
 
 /// The host, port and path to connect to.
-pub(super) struct Target<'a> {
+pub(super) struct DaemonTarget<'a> {
     pub(super) host: &'a str,
     pub(super) port: Option<u16>,
     pub(super) path: &'a BStr,
 }
 
-pub(super) struct Daemon {
+pub(super) struct DaemonConnection {
     stream: TcpStream,
-    pace: Pace,
+    pace: ReadPace,
 }
 
 pub(super) fn connect(
-    target: &Target<'_>,
+    target: &DaemonTarget<'_>,
     service: Service,
     options: &Options,
 ) -> Result<Box<dyn Connection>, Error> {
@@ -50,14 +50,18 @@ pub(super) fn connect(
     let _ = stream.set_nodelay(true);
     let _ = rustix::net::sockopt::set_socket_keepalive(&stream, true);
     let _ = stream.set_write_timeout(Some(options.limits.idle));
-    let pace = Pace::new(options.limits.idle, None);
-    let mut daemon = Daemon { stream, pace };
+    let pace = ReadPace::new(options.limits.idle, None);
+    let mut daemon = DaemonConnection { stream, pace };
     daemon.send(&greeting)?;
     Ok(Box::new(daemon))
 }
 
 /// Starts the program that makes the connection (`core.gitProxy`).
-fn through(program: &OsStr, target: &Target<'_>, options: &Options) -> Result<Process, Error> {
+fn through(
+    program: &OsStr,
+    target: &DaemonTarget<'_>,
+    options: &Options,
+) -> Result<Process, Error> {
     let mut command = pronto_io::child::command(program);
     command.arg(target.host);
     command.arg(target.port.unwrap_or(PORT).to_string());
@@ -65,7 +69,11 @@ fn through(program: &OsStr, target: &Target<'_>, options: &Options) -> Result<Pr
 }
 
 /// Returns the first line: service, path, host and extra parameters.
-fn greeting(target: &Target<'_>, service: Service, options: &Options) -> Result<Vec<u8>, Error> {
+fn greeting(
+    target: &DaemonTarget<'_>,
+    service: Service,
+    options: &Options,
+) -> Result<Vec<u8>, Error> {
     let mut host = match target.host.contains(':') {
         true => format!("[{}]", target.host),
         false => target.host.to_owned(),
@@ -104,9 +112,9 @@ fn dial(host: &str, port: u16, options: &Options) -> Result<TcpStream, Error> {
         )
     })?;
     let fits = |address: &SocketAddr| match options.family {
-        Family::Any => true,
-        Family::V4 => address.is_ipv4(),
-        Family::V6 => address.is_ipv6(),
+        AddressFamily::Any => true,
+        AddressFamily::V4 => address.is_ipv4(),
+        AddressFamily::V6 => address.is_ipv6(),
     };
     let addresses: Vec<SocketAddr> = found.into_iter().filter(fits).collect();
     let (mut failures, mut count) = (String::new(), 0);
@@ -142,13 +150,13 @@ impl Drop for WriteHalf {
     }
 }
 
-impl Read for Daemon {
+impl Read for DaemonConnection {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.pace.read(&self.stream, buffer, None)
     }
 }
 
-impl Connection for Daemon {
+impl Connection for DaemonConnection {
     fn send(&mut self, request: &[u8]) -> Result<(), Error> {
         self.stream.write_all(request).map_err(|error| {
             Error::new(ErrorKind::Connection, "unable to write to remote").because(error)

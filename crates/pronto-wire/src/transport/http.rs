@@ -7,7 +7,7 @@ use ureq::http::{HeaderMap, Response};
 use ureq::{Body, BodyReader};
 
 use super::{Connection, Options as TransportOptions, Readiness, Service};
-use crate::advertisement::{GreetingParser, Version};
+use crate::advertisement::{GreetingParser, ProtocolVersion};
 use crate::error::{Error, ErrorKind};
 use crate::reader::PacketReader;
 use crate::url::Url;
@@ -22,7 +22,7 @@ mod text;
 
 pub use agent::{ExtraHeader, Options};
 pub use download::{Download, download};
-use site::{Plan, Site};
+use site::{HttpSite, RedirectPolicy};
 
 /// The treatment of redirects (`http.followRedirects`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub enum Redirects {
 
 /// Credentials of the user.
 #[derive(Clone, PartialEq, Eq)]
-pub enum Secret {
+pub enum HttpSecret {
     /// A user name and a password, for basic authentication.
     Basic {
         /// The name.
@@ -50,20 +50,20 @@ pub enum Secret {
     Header(String),
 }
 
-impl std::fmt::Debug for Secret {
+impl std::fmt::Debug for HttpSecret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Secret::Basic { .. } => "Basic(..)",
-            Secret::Header(_) => "Header(..)",
+            HttpSecret::Basic { .. } => "Basic(..)",
+            HttpSecret::Header(_) => "Header(..)",
         })
     }
 }
 
-impl Secret {
+impl HttpSecret {
     fn header(&self) -> String {
         match self {
-            Secret::Header(value) => value.clone(),
-            Secret::Basic { user, password } => {
+            HttpSecret::Header(value) => value.clone(),
+            HttpSecret::Basic { user, password } => {
                 let pair = [user.as_slice(), b":", password.as_slice()].concat();
                 format!("Basic {}", encode::base64(&pair))
             }
@@ -91,7 +91,7 @@ pub struct UrlSettings {
     /// Options for HTTP.
     pub options: Options,
     /// The source of credentials for the URL.
-    pub credentials: Option<Box<dyn Credentials>>,
+    pub credentials: Option<Box<dyn CredentialProvider>>,
 }
 
 /// An implementation without settings: defaults for every URL, and no credentials.
@@ -105,13 +105,13 @@ impl Settings for Unset {
 }
 
 /// The source of credentials for one URL (`credential.helper`).
-pub trait Credentials: Send {
+pub trait CredentialProvider: Send {
     /// Returns credentials for `url`, which may contain a user name; `None` if there are none.
     /// `challenges` are the values of the `WWW-Authenticate` headers.
     ///
     /// # Errors
     /// Fails if the credentials cannot be requested.
-    fn fill(&mut self, url: &Url, challenges: &[String]) -> Result<Option<Secret>, Error>;
+    fn fill(&mut self, url: &Url, challenges: &[String]) -> Result<Option<HttpSecret>, Error>;
 
     /// Returns whether further credentials are available if the last ones from [`fill`](Self::fill) are
     /// rejected: they are one stage of a multistage authentication, or the first of several candidates.
@@ -132,12 +132,12 @@ const MOST_REDIRECTIONS: u32 = 20;
 /// The maximum size of the rest of a response that is read so that the connection can be reused.
 const LARGEST_REST: usize = 64 * 1024;
 
-pub(super) struct Http {
-    plan: Plan,
+pub(super) struct HttpConnection {
+    plan: RedirectPolicy,
     /// The server to which requests are sent.
-    site: Site,
+    site: HttpSite,
     /// The connection that reports whether more data of the current response have arrived.
-    current: dial::Current,
+    current: dial::CurrentConnection,
     answer: Option<BodyReader<'static>>,
     /// The URL to which the first request was redirected, until it is reported.
     redirect: Option<String>,
@@ -148,10 +148,10 @@ pub(super) fn connect(
     service: Service,
     options: &TransportOptions,
     settings: Box<dyn Settings>,
-) -> Result<Http, Error> {
-    let mut plan = Plan::new(url, service, options, settings);
-    let site = Site::open(url, &mut plan)?;
-    let mut http = Http {
+) -> Result<HttpConnection, Error> {
+    let mut plan = RedirectPolicy::new(url, service, options, settings);
+    let site = HttpSite::open(url, &mut plan)?;
+    let mut http = HttpConnection {
         current: site.current.clone(),
         plan,
         site,
@@ -173,7 +173,7 @@ fn advertised(service: Service) -> Service {
     }
 }
 
-impl Http {
+impl HttpConnection {
     /// Sends the first request, `GET /info/refs`, and follows redirects.
     fn discover(&mut self) -> Result<(), Error> {
         let service = advertised(self.plan.service);
@@ -240,7 +240,7 @@ impl Http {
             }
         }
         match version {
-            Some(Version::V2) => Ok(()),
+            Some(ProtocolVersion::V2) => Ok(()),
             _ => Err(Error::new(
                 ErrorKind::Connection,
                 "can't connect to subservice git-upload-archive",
@@ -261,7 +261,7 @@ impl Http {
             .site
             .base()
             .append(&format!("/{}", service.program()))?;
-        let mut detour: Option<Site> = None;
+        let mut detour: Option<HttpSite> = None;
         for _ in 0..=MOST_REDIRECTIONS {
             let site = detour.as_mut().unwrap_or(&mut self.site);
             let response = site.run(&url, service, Some(request)).map_err(late)?;
@@ -299,7 +299,7 @@ fn base_of(url: &Url, suffix: &str) -> Result<Url, Error> {
     }
 }
 
-impl Read for Http {
+impl Read for HttpConnection {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match &mut self.answer {
             Some(answer) => answer.read(buffer),
@@ -308,7 +308,7 @@ impl Read for Http {
     }
 }
 
-impl Http {
+impl HttpConnection {
     /// Reads the rest of the current response, so that its connection can be reused.
     fn finish_answer(&mut self) {
         if let Some(answer) = self.answer.take() {
@@ -345,7 +345,7 @@ impl Http {
     }
 }
 
-impl Connection for Http {
+impl Connection for HttpConnection {
     fn send(&mut self, request: &[u8]) -> Result<(), Error> {
         self.finish_answer();
         let response = self.post(request)?;

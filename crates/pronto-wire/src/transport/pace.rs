@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 /// Timeouts for the remote side.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub struct Limits {
+pub struct Timeouts {
     /// The timeout for making a connection: all addresses of the host, the response of a proxy, and the
     /// TLS handshake, but not the host lookup.
     pub connect: Duration,
@@ -20,9 +20,9 @@ pub struct Limits {
     pub head: Duration,
 }
 
-impl Default for Limits {
+impl Default for Timeouts {
     fn default() -> Self {
-        Limits {
+        Timeouts {
             // The default of curl, which Git uses.
             connect: Duration::from_secs(300),
             // This is shorter than the timeout of the system, so that a second address is tried.
@@ -47,7 +47,7 @@ const SPAN: Duration = Duration::from_secs(1);
 
 /// Reads from a connection with timeouts. Only the time spent waiting counts.
 #[derive(Debug)]
-pub(super) struct Pace {
+pub(super) struct ReadPace {
     idle: Duration,
     low: Option<LowSpeed>,
     waited: Duration,
@@ -56,9 +56,9 @@ pub(super) struct Pace {
     set: Option<Duration>,
 }
 
-impl Pace {
+impl ReadPace {
     pub(super) fn new(idle: Duration, low: Option<LowSpeed>) -> Self {
-        Pace {
+        ReadPace {
             idle,
             low,
             waited: Duration::ZERO,
@@ -170,13 +170,13 @@ mod tests {
     #[test]
     fn silence_ends() {
         let (ours, mut theirs) = pair();
-        let mut pace = Pace::new(Duration::from_millis(50), None);
+        let mut pace = ReadPace::new(Duration::from_millis(50), None);
         let mut buffer = [0; 4];
         theirs.write_all(b"a").expect("it is open");
         assert_eq!(pace.read(&ours, &mut buffer, None).expect("a byte"), 1);
         let error = pace.read(&ours, &mut buffer, None).expect_err("silence");
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
-        let mut pace = Pace::new(Duration::from_secs(600), None);
+        let mut pace = ReadPace::new(Duration::from_secs(600), None);
         let left = Some(Duration::from_millis(50));
         let error = pace.read(&ours, &mut buffer, left).expect_err("silence");
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
@@ -188,7 +188,7 @@ mod tests {
             limit: 1000,
             time: Duration::from_secs(10),
         };
-        let mut pace = Pace::new(Duration::from_secs(600), Some(low));
+        let mut pace = ReadPace::new(Duration::from_secs(600), Some(low));
         let second = Duration::from_secs(1);
         for _ in 0..100 {
             pace.account(1000, second).expect("fast enough");

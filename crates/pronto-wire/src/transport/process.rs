@@ -20,7 +20,7 @@ pub(super) struct Process {
     input: Option<ChildStdin>,
     output: ChildStdout,
     name: String,
-    traced: pronto_io::child::Child,
+    traced: pronto_io::child::TracedChild,
 }
 
 impl Process {

@@ -9,11 +9,11 @@ use bstr::{BStr, ByteSlice};
 use pronto_io::child;
 
 use super::process::{Process, quoted_call};
-use super::{Family, LOCAL_VARIABLES, Options, Service, version_parameter};
+use super::{AddressFamily, LOCAL_VARIABLES, Options, Service, version_parameter};
 use crate::error::{Error, ErrorKind};
 
 /// The host, port and path to connect to.
-pub(super) struct Target<'a> {
+pub(super) struct SshTarget<'a> {
     pub(super) host: &'a str,
     pub(super) port: Option<u16>,
     pub(super) path: &'a BStr,
@@ -31,7 +31,7 @@ enum Variant {
 }
 
 pub(super) fn connect(
-    target: &Target<'_>,
+    target: &SshTarget<'_>,
     service: Service,
     options: &Options,
 ) -> Result<Process, Error> {
@@ -74,7 +74,7 @@ fn program(options: &Options) -> Command {
 fn push_options(
     command: &mut Command,
     variant: Variant,
-    target: &Target<'_>,
+    target: &SshTarget<'_>,
     options: &Options,
 ) -> Result<(), Error> {
     if variant == Variant::Ssh
@@ -84,9 +84,9 @@ fn push_options(
         command.env("GIT_PROTOCOL", value);
     }
     let family = match options.family {
-        Family::Any => None,
-        Family::V4 => Some("-4"),
-        Family::V6 => Some("-6"),
+        AddressFamily::Any => None,
+        AddressFamily::V4 => Some("-4"),
+        AddressFamily::V6 => Some("-6"),
     };
     if let Some(family) = family {
         if variant == Variant::Simple {
@@ -161,7 +161,7 @@ fn first_word(line: &BStr) -> Vec<u8> {
 
 /// Determines whether an unknown program accepts the options of OpenSSH: `-G` prints the configuration
 /// without connecting.
-fn probe(target: &Target<'_>, options: &Options) -> Result<Variant, Error> {
+fn probe(target: &SshTarget<'_>, options: &Options) -> Result<Variant, Error> {
     let mut command = program(options);
     if let Some(directory) = &options.directory {
         command.current_dir(directory);

@@ -5,8 +5,8 @@ use std::io::{self, Read};
 use pronto_hash::{Kind, ObjectId};
 use pronto_io::interrupt::Interrupt;
 use pronto_wire::Error;
-use pronto_wire::advertisement::{GreetingParser, Version, parse_ref_line};
-use pronto_wire::client::Client;
+use pronto_wire::advertisement::{GreetingParser, ProtocolVersion, parse_ref_line};
+use pronto_wire::client::FetchClient;
 use pronto_wire::fetch::{Nothing, Request};
 use pronto_wire::pktline::{self, Packet, Parsed};
 use pronto_wire::transport::Connection;
@@ -47,7 +47,7 @@ fn packets(text: &str) -> Vec<u8> {
 
 fn run(said: Vec<u8>) -> Result<Vec<u8>, Error> {
     let interrupt = Interrupt::new();
-    let mut client = Client::over(Box::new(Recording(said, 0)), &interrupt)?;
+    let mut client = FetchClient::over(Box::new(Recording(said, 0)), &interrupt)?;
     let request = Request {
         wants: vec![ObjectId::null(Kind::Sha1)],
         ..Request::default()
@@ -179,8 +179,8 @@ fn what_is_said_is_shown_without_control_characters() {
     let interrupt = Interrupt::new();
     let text = format!("{V2}packfile\n\x02one\x1b]0;title\x07\n\x02\x1b[31mred\x1b[m\rmore\n|\n");
     let said = packets(&text);
-    let mut client = Client::over(Box::new(Recording(said, 0)), &interrupt).expect("sound");
-    assert_eq!(client.version(), Version::V2);
+    let mut client = FetchClient::over(Box::new(Recording(said, 0)), &interrupt).expect("sound");
+    assert_eq!(client.version(), ProtocolVersion::V2);
     let request = Request {
         wants: vec![ObjectId::null(Kind::Sha1)],
         ..Request::default()

@@ -8,10 +8,10 @@ use pronto_hash::{Kind, ObjectId};
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::{Meter, Progress};
 use pronto_wire::advertisement::GreetingParser;
-use pronto_wire::client::Client;
+use pronto_wire::client::FetchClient;
 use pronto_wire::fetch::{Nothing, Request};
 use pronto_wire::pktline::Packet;
-use pronto_wire::transport::{Connection, Limits, Options};
+use pronto_wire::transport::{Connection, Options, Timeouts};
 use pronto_wire::{Error, ErrorKind};
 
 use crate::support::connect;
@@ -31,7 +31,7 @@ fn server(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> String {
 
 fn impatient() -> Options {
     let mut options = Options::default();
-    let mut limits = Limits::default();
+    let mut limits = Timeouts::default();
     limits.connect = Duration::from_millis(200);
     limits.idle = Duration::from_millis(200);
     limits.head = Duration::from_millis(200);
@@ -164,7 +164,7 @@ impl Progress for Impatient {
 #[test]
 fn messages_without_end_can_be_interrupted() {
     let interrupt = Interrupt::new();
-    let mut client = Client::over(Box::new(Talkative(0)), &interrupt).expect("a greeting");
+    let mut client = FetchClient::over(Box::new(Talkative(0)), &interrupt).expect("a greeting");
     let request = Request {
         wants: vec![ObjectId::null(Kind::Sha1)],
         ..Request::default()

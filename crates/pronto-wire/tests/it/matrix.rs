@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use pronto_hash::Kind;
-use pronto_wire::advertisement::Version;
+use pronto_wire::advertisement::ProtocolVersion;
 use pronto_wire::fetch::{Deepen, Nothing, Request};
 use pronto_wire::transport::{Options, http};
 
@@ -222,7 +222,7 @@ fn an_unborn_branch_is_told_in_version_2() {
         options.version = version;
         let mut client = connect(url, &options).expect("a connection");
         let refs = refs(&mut client);
-        if version == Version::V2 {
+        if version == ProtocolVersion::V2 {
             assert_eq!(refs.len(), 1);
             assert_eq!(find(&refs, "HEAD").id, None);
             let target = refs[0].symref_target.as_ref();

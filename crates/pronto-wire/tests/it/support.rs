@@ -9,15 +9,19 @@ use std::sync::Mutex;
 use pronto_hash::{ObjectId, oid};
 use pronto_io::interrupt::Interrupt;
 use pronto_io::progress::{Meter, Progress};
-use pronto_wire::advertisement::{LsRefs, RemoteRef, Version};
-use pronto_wire::client::Client;
+use pronto_wire::advertisement::{LsRefs, ProtocolVersion, RemoteRef};
+use pronto_wire::client::FetchClient;
 use pronto_wire::fetch::{Negotiator, Request, ShallowUpdate};
-use pronto_wire::negotiate::{Commit, Commits};
+use pronto_wire::negotiate::{CommitInfo, CommitSupplier};
 use pronto_wire::transport::{Options, http};
 use pronto_wire::url::Url;
-use pronto_wire::{Error, address::Address};
+use pronto_wire::{Error, address::RemoteAddress};
 
-pub(crate) const VERSIONS: [Version; 3] = [Version::V0, Version::V1, Version::V2];
+pub(crate) const VERSIONS: [ProtocolVersion; 3] = [
+    ProtocolVersion::V0,
+    ProtocolVersion::V1,
+    ProtocolVersion::V2,
+];
 
 /// Runs git in `directory` without the user's settings. Returns its output, trimmed.
 pub(crate) fn git(directory: &Path, arguments: &[&str]) -> String {
@@ -99,12 +103,16 @@ pub(crate) struct Password(
     pub(crate) std::sync::Arc<Mutex<String>>,
 );
 
-impl http::Credentials for Password {
-    fn fill(&mut self, url: &Url, challenges: &[String]) -> Result<Option<http::Secret>, Error> {
+impl http::CredentialProvider for Password {
+    fn fill(
+        &mut self,
+        url: &Url,
+        challenges: &[String],
+    ) -> Result<Option<http::HttpSecret>, Error> {
         assert_eq!(url.scheme(), "http");
         assert!(challenges[0].starts_with("Basic"), "{challenges:?}");
         self.note("fill ");
-        Ok(Some(http::Secret::Basic {
+        Ok(Some(http::HttpSecret::Basic {
             user: "me".into(),
             password: self.0.into(),
         }))
@@ -129,7 +137,7 @@ impl Password {
 #[derive(Default)]
 pub(crate) struct Fixed {
     pub(crate) options: http::Options,
-    pub(crate) credentials: Option<Box<dyn http::Credentials>>,
+    pub(crate) credentials: Option<Box<dyn http::CredentialProvider>>,
 }
 
 impl http::Settings for Fixed {
@@ -141,13 +149,13 @@ impl http::Settings for Fixed {
     }
 }
 
-pub(crate) fn connect(url: &str, options: &Options) -> Result<Client, Error> {
+pub(crate) fn connect(url: &str, options: &Options) -> Result<FetchClient, Error> {
     connect_with(url, options, Fixed::default())
 }
 
-pub(crate) fn connect_with(url: &str, options: &Options, set: Fixed) -> Result<Client, Error> {
-    let address = Address::parse(url.into())?;
-    Client::connect(&address, options, Box::new(set), &(), &Interrupt::new())
+pub(crate) fn connect_with(url: &str, options: &Options, set: Fixed) -> Result<FetchClient, Error> {
+    let address = RemoteAddress::parse(url.into())?;
+    FetchClient::connect(&address, options, Box::new(set), &(), &Interrupt::new())
 }
 
 pub(crate) fn find<'a>(refs: &'a [RemoteRef], name: &str) -> &'a RemoteRef {
@@ -158,7 +166,7 @@ pub(crate) fn find<'a>(refs: &'a [RemoteRef], name: &str) -> &'a RemoteRef {
 
 /// Fetches into the repository `into` with git's index-pack.
 pub(crate) fn fetch(
-    client: &mut Client,
+    client: &mut FetchClient,
     request: &Request,
     negotiator: &mut dyn Negotiator,
     into: &Path,
@@ -186,16 +194,16 @@ pub(crate) fn fetch(
     drop(input);
     response.pack.finish(&[]).expect("nothing follows");
     assert!(child.wait().expect("a child").success(), "index-pack");
-    response.announced.shallow
+    response.fetch_info.shallow
 }
 
 /// All references.
-pub(crate) fn refs(client: &mut Client) -> Vec<RemoteRef> {
+pub(crate) fn refs(client: &mut FetchClient) -> Vec<RemoteRef> {
     client.refs(&LsRefs::default()).expect("references")
 }
 
 /// Returns the commits of a repository.
-pub(crate) struct Local(HashMap<ObjectId, Commit>);
+pub(crate) struct Local(HashMap<ObjectId, CommitInfo>);
 
 impl Local {
     pub(crate) fn of(repository: &Path) -> Self {
@@ -205,7 +213,7 @@ impl Local {
             let mut fields = line.split_whitespace();
             let id = parse(fields.next().expect("an id"));
             let time = fields.next().and_then(|time| time.parse().ok());
-            let commit = Commit {
+            let commit = CommitInfo {
                 time: time.expect("a time"),
                 parents: fields.map(parse).collect(),
             };
@@ -215,8 +223,8 @@ impl Local {
     }
 }
 
-impl Commits for Local {
-    fn commit(&mut self, id: &oid) -> Result<Option<Commit>, Error> {
+impl CommitSupplier for Local {
+    fn commit(&mut self, id: &oid) -> Result<Option<CommitInfo>, Error> {
         Ok(self.0.get(id).cloned())
     }
 }

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use pronto_io::interrupt::Interrupt;
 use pronto_wire::ErrorKind;
-use pronto_wire::address::Address;
+use pronto_wire::address::RemoteAddress;
 use pronto_wire::archive;
-use pronto_wire::client::Client;
+use pronto_wire::client::FetchClient;
 use pronto_wire::fetch::{Nothing, Request};
 use pronto_wire::transport::{Options, http};
 
@@ -80,12 +80,12 @@ fn redirections_are_told_and_can_be_refused() {
     let Some(web) = Web::start(scene.path(), Login::Open) else {
         skip!("lighttpd is not installed");
     };
-    let address = Address::parse(web.moved_url("origin").as_str().into()).expect("a URL");
+    let address = RemoteAddress::parse(web.moved_url("origin").as_str().into()).expect("a URL");
     let listener = Listener::default();
     let options = Options::default();
     let interrupt = Interrupt::new();
     let unset = Box::new(http::Unset);
-    Client::connect(&address, &options, unset, &listener, &interrupt).expect("it is found");
+    FetchClient::connect(&address, &options, unset, &listener, &interrupt).expect("it is found");
     let said = listener.0.lock().expect("no panics").clone();
     assert_eq!(
         said,
@@ -125,9 +125,16 @@ fn advertising(advertisement: &'static str) -> String {
 #[test]
 fn archives_need_version_2() {
     let connect = |advertisement| {
-        let address = Address::parse(advertising(advertisement).as_str().into()).expect("a URL");
+        let address =
+            RemoteAddress::parse(advertising(advertisement).as_str().into()).expect("a URL");
         let unset = Box::new(http::Unset);
-        archive::Client::connect(&address, &Options::default(), unset, &(), &Interrupt::new())
+        archive::RemoteArchive::connect(
+            &address,
+            &Options::default(),
+            unset,
+            &(),
+            &Interrupt::new(),
+        )
     };
     let service = "001e# service=git-upload-pack\n0000000eversion 2\n0000";
     for advertisement in ["000eversion 2\n0000", service] {

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use bstr::{BStr, BString, ByteSlice};
 
-use super::rules::{self, Definition};
-use super::{Files, Source, source};
+use super::rules::{self, AttributeLine};
+use super::{Files, ReadAttributes, source};
 use crate::Error;
 
 /// The names of all attributes in attributes files, in the order in which they occur: first those of
@@ -23,7 +23,7 @@ impl Mentioned {
     /// # Errors
     /// Fails with [`ErrorKind::Patterns`](crate::ErrorKind::Patterns) if a file exists and cannot be
     /// read.
-    pub fn new(files: &Files, top: &dyn Source) -> Result<Self, Error> {
+    pub fn new(files: &Files, top: &dyn ReadAttributes) -> Result<Self, Error> {
         let mut mentioned = Mentioned::default();
         mentioned.add(&rules::built_in());
         for path in &files.global {
@@ -47,7 +47,7 @@ impl Mentioned {
     /// # Errors
     /// Fails with [`ErrorKind::Patterns`](crate::ErrorKind::Patterns) if a file exists and cannot be
     /// read.
-    pub fn enter(&mut self, directory: &BStr, source: &dyn Source) -> Result<(), Error> {
+    pub fn enter(&mut self, directory: &BStr, source: &dyn ReadAttributes) -> Result<(), Error> {
         if self.knows(directory) {
             return Ok(());
         }
@@ -71,8 +71,8 @@ impl Mentioned {
         }
     }
 
-    fn add(&mut self, lines: &[Definition]) {
-        for name in lines.iter().flat_map(Definition::names) {
+    fn add(&mut self, lines: &[AttributeLine]) {
+        for name in lines.iter().flat_map(AttributeLine::names) {
             if self.known.insert(name.to_owned()) {
                 self.names.push(name.to_owned());
             }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bstr::{BStr, BString, ByteSlice};
 
-use super::Source;
+use super::ReadAttributes;
 use crate::Error;
 
 /// A source that caches another source, for threads that share directories, if each lookup is a system
@@ -15,11 +15,11 @@ use crate::Error;
 #[derive(Default)]
 pub struct Once<S> {
     source: S,
-    found: Mutex<HashMap<BString, Arc<Place>>>,
+    found: Mutex<HashMap<BString, Arc<CachedFile>>>,
 }
 
 /// The state of a directory: not read yet, or the content of its file.
-type Place = Mutex<Option<Option<Vec<u8>>>>;
+type CachedFile = Mutex<Option<Option<Vec<u8>>>>;
 
 impl<S> Once<S> {
     /// Creates a cache of `source`.
@@ -31,7 +31,7 @@ impl<S> Once<S> {
     }
 }
 
-impl<S: Source> Source for Once<S> {
+impl<S: ReadAttributes> ReadAttributes for Once<S> {
     fn read(&self, directory: &BStr) -> Result<Option<Vec<u8>>, Error> {
         let place = {
             let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
@@ -63,7 +63,7 @@ mod tests {
     /// Counts the calls, and fails the first time.
     struct Counting(AtomicUsize);
 
-    impl Source for Counting {
+    impl ReadAttributes for Counting {
         fn read(&self, directory: &BStr) -> Result<Option<Vec<u8>>, Error> {
             match self.0.fetch_add(1, Relaxed) {
                 0 => Err(Error::new(ErrorKind::Io, "not now")),

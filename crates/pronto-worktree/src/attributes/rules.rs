@@ -10,7 +10,7 @@ use gix_attributes::{NameRef, StateRef, parse::Kind};
 use gix_glob::Pattern;
 use pronto_io::short::Short as _;
 
-use super::State;
+use super::AttributeState;
 
 /// The length from which lines are ignored, in bytes. Git has the same limit.
 const LONGEST_LINE: usize = 2048;
@@ -45,12 +45,12 @@ pub enum Flaw {
 }
 
 /// One line of a file, before the expansion of macros.
-pub(super) struct Definition {
+pub(super) struct AttributeLine {
     target: Kind,
-    assignments: Vec<(BString, State)>,
+    assignments: Vec<(BString, AttributeState)>,
 }
 
-impl Definition {
+impl AttributeLine {
     /// Returns the attributes that the line names, in order. A macro precedes its expansion.
     pub(super) fn names(&self) -> impl Iterator<Item = &BStr> {
         let macro_name = match &self.target {
@@ -63,7 +63,7 @@ impl Definition {
 }
 
 /// Parses the valid lines of a file. The reasons for ignoring other lines are added to `flaws`.
-pub(super) fn parse(bytes: &[u8], macros: bool, flaws: &mut Vec<Flaw>) -> Vec<Definition> {
+pub(super) fn parse(bytes: &[u8], macros: bool, flaws: &mut Vec<Flaw>) -> Vec<AttributeLine> {
     let bytes = without_long_lines(bytes, flaws);
     let mut definitions = Vec::new();
     let mut numbered = bytes.each_line().zip(1..);
@@ -83,7 +83,7 @@ pub(super) fn parse(bytes: &[u8], macros: bool, flaws: &mut Vec<Flaw>) -> Vec<De
             continue;
         }
         match read_assignments(assignments) {
-            Some(assignments) => definitions.push(Definition {
+            Some(assignments) => definitions.push(AttributeLine {
                 target,
                 assignments,
             }),
@@ -153,15 +153,19 @@ fn without_long_lines<'a>(bytes: &'a [u8], flaws: &mut Vec<Flaw>) -> Cow<'a, [u8
 }
 
 /// Reads the assignments of a line; `None` if it assigns an invalid name.
-fn read_assignments(assignments: gix_attributes::parse::Iter<'_>) -> Option<Vec<(BString, State)>> {
+fn read_assignments(
+    assignments: gix_attributes::parse::Iter<'_>,
+) -> Option<Vec<(BString, AttributeState)>> {
     assignments
         .map(|assignment| {
             let assignment = assignment.ok()?;
             let state = match assignment.state {
-                StateRef::Set => State::Set,
-                StateRef::Unset => State::Unset,
-                StateRef::Unspecified => State::Unspecified,
-                StateRef::Value(value) => State::Value(Arc::new(value.as_bstr().to_owned())),
+                StateRef::Set => AttributeState::Set,
+                StateRef::Unset => AttributeState::Unset,
+                StateRef::Unspecified => AttributeState::Unspecified,
+                StateRef::Value(value) => {
+                    AttributeState::Value(Arc::new(value.as_bstr().to_owned()))
+                }
             };
             Some((BString::from(assignment.name.as_str()), state))
         })
@@ -170,10 +174,10 @@ fn read_assignments(assignments: gix_attributes::parse::Iter<'_>) -> Option<Vec<
 
 /// Returns the built-in definition `[attr]binary -diff -merge -text`. The definition is not parsed,
 /// because most worktrees have no attributes and need no parser.
-pub(super) fn built_in() -> Vec<Definition> {
-    let unset = |name: &str| (BString::from(name), State::Unset);
+pub(super) fn built_in() -> Vec<AttributeLine> {
+    let unset = |name: &str| (BString::from(name), AttributeState::Unset);
     let name = NameRef::try_from(BStr::new("binary"));
-    let macros = name.into_iter().map(|name| Definition {
+    let macros = name.into_iter().map(|name| AttributeLine {
         target: Kind::Macro(name.to_owned()),
         assignments: ["diff", "merge", "text"].map(unset).into(),
     });
@@ -181,7 +185,7 @@ pub(super) fn built_in() -> Vec<Definition> {
 }
 
 /// The numbers of attributes: the selected attributes first, then the macros that affect them.
-pub(super) struct Names {
+pub(super) struct AttributeNumbers {
     /// The numbers of each name. A macro may have the name of a selected attribute: then both have a
     /// number.
     numbers: HashMap<BString, Vec<usize>>,
@@ -192,14 +196,14 @@ pub(super) struct Names {
 }
 
 /// Numbered attributes with their states, highest precedence first.
-type Assignments = Vec<(usize, State)>;
+type Assignments = Vec<(usize, AttributeState)>;
 
-impl Names {
+impl AttributeNumbers {
     /// Numbers the attributes. `lines` are those of all files that may define macros, lowest precedence
     /// first. The cost is proportional to the number of assignments.
     pub(super) fn new<'a>(
         selection: &[&str],
-        lines: impl Iterator<Item = &'a Definition> + Clone,
+        lines: impl Iterator<Item = &'a AttributeLine> + Clone,
     ) -> Self {
         let mut names: Vec<&BStr> = selection.iter().map(|name| BStr::new(*name)).collect();
         let selected = names.len();
@@ -221,7 +225,7 @@ impl Names {
             names.extend(found.filter(|user| known.insert(**user)).copied());
             at += 1;
         }
-        let mut all = Names {
+        let mut all = AttributeNumbers {
             numbers: HashMap::new(),
             count: names.len(),
             selected,
@@ -250,7 +254,7 @@ impl Names {
         self.selected
     }
 
-    fn numbered(&self, assignments: &[(BString, State)]) -> Assignments {
+    fn numbered(&self, assignments: &[(BString, AttributeState)]) -> Assignments {
         let strongest_first = assignments.iter().rev();
         let numbered = strongest_first.filter_map(|(name, state)| {
             let numbers = self.numbers.get(name.as_bstr())?.iter();
@@ -261,31 +265,31 @@ impl Names {
 }
 
 /// The rules of one file that affect the selected attributes.
-pub(super) struct List {
+pub(super) struct AttributeRules {
     /// The directory of the file, without a slash at its end.
     base: BString,
     /// The rules, lowest precedence first.
-    rules: Vec<Rule>,
+    rules: Vec<AttributeRule>,
 }
 
-struct Rule {
+struct AttributeRule {
     pattern: Pattern,
     assignments: Assignments,
 }
 
-impl List {
-    pub(super) fn new(base: BString, lines: Vec<Definition>, names: &Names) -> Self {
+impl AttributeRules {
+    pub(super) fn new(base: BString, lines: Vec<AttributeLine>, names: &AttributeNumbers) -> Self {
         let rules = lines.into_iter().filter_map(|line| {
             let Kind::Pattern(pattern) = line.target else {
                 return None;
             };
             let assignments = names.numbered(&line.assignments);
-            (!assignments.is_empty()).then_some(Rule {
+            (!assignments.is_empty()).then_some(AttributeRule {
                 pattern,
                 assignments,
             })
         });
-        List {
+        AttributeRules {
             base,
             rules: rules.collect(),
         }
@@ -303,8 +307,8 @@ impl List {
         is_directory: bool,
         basename: usize,
         ignore_case: bool,
-        names: &Names,
-        states: &mut [Slot],
+        names: &AttributeNumbers,
+        states: &mut [AttributeSlot],
     ) {
         let cut = if self.base.is_empty() {
             0
@@ -329,9 +333,9 @@ impl List {
 }
 
 /// The state of an attribute; `None` until a rule sets it.
-pub(super) type Slot = Option<State>;
+pub(super) type AttributeSlot = Option<AttributeState>;
 
-fn assign(assignments: &Assignments, names: &Names, states: &mut [Slot]) {
+fn assign(assignments: &Assignments, names: &AttributeNumbers, states: &mut [AttributeSlot]) {
     for (number, state) in assignments {
         if let Some(meaning) = set(*number, state, names, states) {
             expand(meaning, names, states);
@@ -341,7 +345,7 @@ fn assign(assignments: &Assignments, names: &Names, states: &mut [Slot]) {
 
 /// Assigns the attributes of a macro, and of macros in it. Each attribute is assigned at most once, so
 /// that the expansion of cyclic macros ends.
-fn expand(meaning: &Assignments, names: &Names, states: &mut [Slot]) {
+fn expand(meaning: &Assignments, names: &AttributeNumbers, states: &mut [AttributeSlot]) {
     let mut open = vec![meaning.iter()];
     while let Some(last) = open.last_mut() {
         let Some((number, state)) = last.next() else {
@@ -358,16 +362,16 @@ fn expand(meaning: &Assignments, names: &Names, states: &mut [Slot]) {
 /// expansion if the attribute is a macro.
 fn set<'n>(
     number: usize,
-    state: &State,
-    names: &'n Names,
-    states: &mut [Slot],
+    state: &AttributeState,
+    names: &'n AttributeNumbers,
+    states: &mut [AttributeSlot],
 ) -> Option<&'n Assignments> {
     if states[number].is_some() {
         return None;
     }
     states[number] = Some(state.clone());
     let place = number.checked_sub(names.selected)?;
-    (*state == State::Set).then(|| &names.macros[place])
+    (*state == AttributeState::Set).then(|| &names.macros[place])
 }
 
 #[cfg(test)]
@@ -380,11 +384,11 @@ mod tests {
         let lines = (0..count).map(|at| format!("[attr]a{at} a{}\n", at + 1));
         let text = lines.collect::<String>() + &format!("[attr]a{count} -text\nf a0\n");
         let lines = parse(text.as_bytes(), true, &mut Vec::new());
-        let names = Names::new(&["text"], lines.iter());
+        let names = AttributeNumbers::new(&["text"], lines.iter());
         assert_eq!(names.len(), count + 2);
         let mut states = vec![None; names.len()];
-        let list = List::new(BString::default(), lines, &names);
+        let list = AttributeRules::new(BString::default(), lines, &names);
         list.apply("f".into(), false, 0, false, &names, &mut states);
-        assert_eq!(states[0], Some(State::Unset));
+        assert_eq!(states[0], Some(AttributeState::Unset));
     }
 }

@@ -11,16 +11,16 @@ use pronto_index::EntryRef;
 use pronto_io::dir::Directory;
 use pronto_io::error::IoContext;
 use pronto_io::short::Short as _;
-use pronto_io::untrusted::{self, LARGEST_TEXT_BYTES, Links};
+use pronto_io::untrusted::{self, LARGEST_TEXT_BYTES, SymlinkPolicy};
 
-use crate::objects::{self, Objects};
+use crate::objects::{self, ObjectSource};
 use crate::{Error, ErrorKind};
 
 /// The name of the attributes files.
 pub(super) const NAME: &[u8] = b".gitattributes";
 
 /// Reads the `.gitattributes` of directories.
-pub trait Source: Send + Sync {
+pub trait ReadAttributes: Send + Sync {
     /// Returns the content of the `.gitattributes` of `directory`, if the file exists. `directory` has
     /// no slash at its end and is empty for the top.
     ///
@@ -35,9 +35,9 @@ pub trait Source: Send + Sync {
 }
 
 /// Attributes files in memory, by directory.
-pub type Directories = HashMap<BString, Vec<u8>>;
+pub type AttributesByDirectory = HashMap<BString, Vec<u8>>;
 
-impl Source for Directories {
+impl ReadAttributes for AttributesByDirectory {
     fn read(&self, directory: &BStr) -> Result<Option<Vec<u8>>, Error> {
         Ok(self.get(directory).cloned())
     }
@@ -53,7 +53,7 @@ pub struct FromWorktree<S> {
 
 impl<S> FromWorktree<S> {
     /// Creates a source for the worktree with the top `top`. `otherwise` is queried for missing files:
-    /// usually the index, or an empty source (`Directories`).
+    /// usually the index, or an empty source (`AttributesByDirectory`).
     pub fn new(top: Directory, otherwise: S) -> Self {
         FromWorktree {
             top,
@@ -63,7 +63,7 @@ impl<S> FromWorktree<S> {
     }
 }
 
-impl<S: Source> Source for FromWorktree<S> {
+impl<S: ReadAttributes> ReadAttributes for FromWorktree<S> {
     fn read(&self, directory: &BStr) -> Result<Option<Vec<u8>>, Error> {
         let file = match directory.is_empty() {
             true => self.top.open_file(NAME),
@@ -74,8 +74,8 @@ impl<S: Source> Source for FromWorktree<S> {
             }
         };
         match found(file, directory)? {
-            Found::File(Some(content)) => return Ok(Some(content)),
-            Found::Link => {
+            AttributesFile::File(Some(content)) => return Ok(Some(content)),
+            AttributesFile::Link => {
                 let links = self.links.lock();
                 let mut links = links.unwrap_or_else(PoisonError::into_inner);
                 links.push(directory.to_owned());
@@ -144,13 +144,13 @@ impl Growing {
         let is_missing = above.is_some_and(|above| known.contains(above.as_bstr()));
         drop(known);
         let found = match is_missing {
-            true => Found::NoDirectory,
+            true => AttributesFile::NoDirectory,
             false => look(&self.top, directory)?,
         };
         match found {
-            Found::File(content) => Ok(content),
-            Found::Nothing | Found::Link => Ok(None),
-            Found::NoDirectory => {
+            AttributesFile::File(content) => Ok(content),
+            AttributesFile::Nothing | AttributesFile::Link => Ok(None),
+            AttributesFile::NoDirectory => {
                 let missing = self.missing.write();
                 let mut missing = missing.unwrap_or_else(PoisonError::into_inner);
                 missing.insert(directory.to_owned());
@@ -192,7 +192,7 @@ fn directory_of(path: &BStr) -> Option<&BStr> {
     }
 }
 
-impl<O: Objects> Source for FromIndex<O> {
+impl<O: ObjectSource> ReadAttributes for FromIndex<O> {
     fn read(&self, directory: &BStr) -> Result<Option<Vec<u8>>, Error> {
         if let Some(id) = self.blobs.get(directory) {
             let mut buffer = Vec::new();
@@ -207,7 +207,7 @@ impl<O: Objects> Source for FromIndex<O> {
 }
 
 /// The result of looking up the attributes file of a directory.
-enum Found {
+enum AttributesFile {
     /// The content of a file; `None` if the file is too large or not a regular file.
     File(Option<Vec<u8>>),
     Nothing,
@@ -216,26 +216,28 @@ enum Found {
     NoDirectory,
 }
 
-fn look(top: &Directory, directory: &BStr) -> Result<Found, Error> {
+fn look(top: &Directory, directory: &BStr) -> Result<AttributesFile, Error> {
     let file = if directory.is_empty() {
         top.open_file(NAME)
     } else {
         match top.open_beneath(directory) {
             Ok(directory) => directory.open_file(NAME),
-            Err(error) if error.kind() == IoErrorKind::NotFound => return Ok(Found::NoDirectory),
+            Err(error) if error.kind() == IoErrorKind::NotFound => {
+                return Ok(AttributesFile::NoDirectory);
+            }
             Err(error) => Err(error),
         }
     };
     found(file, directory)
 }
 
-fn found(file: std::io::Result<std::fs::File>, directory: &BStr) -> Result<Found, Error> {
+fn found(file: std::io::Result<std::fs::File>, directory: &BStr) -> Result<AttributesFile, Error> {
     let shown = || Path::new(&directory.to_str_lossy().into_owned()).join(".gitattributes");
     match file {
         Ok(file) => {
             let content = read_limited(&file);
             let content = content.context(ErrorKind::Patterns, "unable to read", shown());
-            content.map(Found::File)
+            content.map(AttributesFile::File)
         }
         // The file does not exist, is below a file, or its path is not permitted: the file counts as
         // missing.
@@ -248,9 +250,9 @@ fn found(file: std::io::Result<std::fs::File>, directory: &BStr) -> Result<Found
                     | IoErrorKind::InvalidFilename
             ) =>
         {
-            Ok(Found::Nothing)
+            Ok(AttributesFile::Nothing)
         }
-        Err(error) if is_link_error(&error) => Ok(Found::Link),
+        Err(error) if is_link_error(&error) => Ok(AttributesFile::Link),
         Err(error) => Err(error).context(ErrorKind::Patterns, "unable to access", shown()),
     }
 }
@@ -278,7 +280,7 @@ fn is_unfit(error: &std::io::Error) -> bool {
 
 /// Reads a file that the user or the administrator has configured.
 pub(super) fn read_global(path: &Path) -> Result<Option<Vec<u8>>, Error> {
-    match untrusted::open(path, Links::Follow) {
+    match untrusted::open(path, SymlinkPolicy::Follow) {
         Err(error) if is_unfit(&error) => Ok(None),
         Ok(file) => read_limited(&file).context(ErrorKind::Patterns, "unable to read", path),
         Err(error)

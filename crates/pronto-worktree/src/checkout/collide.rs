@@ -9,26 +9,26 @@ use pronto_index::Stat;
 use pronto_io::dir::{Directory, Metadata};
 use pronto_io::progress::Meter;
 
-use super::directories::Directories;
-use super::order::Next;
-use super::results::Found;
+use super::directories::SharedDirectories;
+use super::order::OrderedItem;
+use super::results::WorkerResults;
 use super::write::Writer;
-use super::{Context, Obstructions, Options, Outcome, Plan, split};
+use super::{CheckoutContext, CheckoutPlan, Obstructions, Options, Outcome, split};
 use crate::recorded::recorded;
 
 /// The device and inode of a file.
-type Identity = (u32, u32);
+type FileIdentity = (u32, u32);
 
-fn identity(stat: &Stat) -> Identity {
+fn identity(stat: &Stat) -> FileIdentity {
     (stat.device, stat.inode)
 }
 
 /// Resolves the collisions in `found.collided`, which is in index order.
 pub(super) fn settle(
-    plan: &Plan,
-    context: &Context<'_>,
+    plan: &CheckoutPlan,
+    context: &CheckoutContext<'_>,
     options: &Options,
-    found: &mut Found,
+    found: &mut WorkerResults,
     meter: &Meter,
     outcome: &mut Outcome,
 ) {
@@ -36,9 +36,9 @@ pub(super) fn settle(
         obstructions: Obstructions::Replace,
         ..options.clone()
     };
-    let directories = Directories::new(context.top, false, None);
+    let directories = SharedDirectories::new(context.top, false, None);
     let mut writer = Writer::new(context, &replacing, &directories, meter);
-    let mut owners: HashMap<Identity, u32> = (0..)
+    let mut owners: HashMap<FileIdentity, u32> = (0..)
         .zip(&outcome.written)
         .filter_map(|(at, stat)| stat.as_ref().map(|stat| (identity(stat), at)))
         .collect();
@@ -52,7 +52,7 @@ pub(super) fn settle(
             None => None,
         };
         match in_the_way {
-            Some((Part::Leading, _)) => {
+            Some((ObstructedPart::Leading, _)) => {
                 pronto_io::data!("pcheckout", "collision/dirname", &item.path);
             }
             _ => pronto_io::data!("pcheckout", "collision/basename", &item.path),
@@ -64,7 +64,7 @@ pub(super) fn settle(
             outcome.written[*at as usize] = Some(Stat::default());
             continue;
         }
-        let next = Next {
+        let next = OrderedItem {
             at: *at,
             position: None,
         };
@@ -88,7 +88,7 @@ pub(super) fn settle(
 }
 
 /// The part of a path that is obstructed.
-enum Part {
+enum ObstructedPart {
     /// A leading directory.
     Leading,
     /// The last component.
@@ -97,14 +97,14 @@ enum Part {
 
 /// Returns the obstruction of `path`: the first component that is not a directory, or an existing file
 /// at `path`.
-fn obstacle(top: &Directory, path: &BStr) -> Option<(Part, Metadata)> {
+fn obstacle(top: &Directory, path: &BStr) -> Option<(ObstructedPart, Metadata)> {
     let mut directory = None;
     for (at, _) in path.iter().enumerate().filter(|(_, byte)| **byte == b'/') {
         let above = directory.as_ref().unwrap_or(top);
         let name = split(path[..at].as_bstr()).1;
         let metadata = above.metadata(name).ok()?;
         if !metadata.is_directory() {
-            return Some((Part::Leading, metadata));
+            return Some((ObstructedPart::Leading, metadata));
         }
         directory = Some(above.open_beneath(name).ok()?);
     }
@@ -113,11 +113,11 @@ fn obstacle(top: &Directory, path: &BStr) -> Option<(Part, Metadata)> {
         .unwrap_or(top)
         .metadata(split(path).1)
         .ok()
-        .map(|metadata| (Part::Last, metadata))
+        .map(|metadata| (ObstructedPart::Last, metadata))
 }
 
 /// Returns the last item below `path`, ignoring case.
-fn last_below(plan: &Plan, path: &BStr) -> Option<u32> {
+fn last_below(plan: &CheckoutPlan, path: &BStr) -> Option<u32> {
     let below = |other: &BStr| {
         other.len() > path.len()
             && other[path.len()] == b'/'

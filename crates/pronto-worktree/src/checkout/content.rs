@@ -8,7 +8,7 @@ use pronto_io::dir::{Directory, Metadata, NewFile, Overwriter};
 use pronto_io::interrupt::Interrupt;
 use rustix::io::Errno;
 
-use super::Item;
+use super::CheckoutItem;
 use super::reflink::ReflinkSource;
 use crate::{Error, ErrorKind};
 
@@ -17,13 +17,13 @@ const PIECE_LEN: usize = 256 * 1024;
 
 /// The location of a new file: its directory, and its name in this directory.
 #[derive(Clone, Copy)]
-pub(super) struct Target<'a> {
+pub(super) struct NewPath<'a> {
     pub(super) directory: &'a Directory,
     pub(super) name: &'a BStr,
 }
 
 /// The content of a new file or symbolic link.
-pub(super) enum Content<'a> {
+pub(super) enum NewContent<'a> {
     File(&'a [u8]),
     /// A file whose content has not been read yet.
     Stream(&'a mut dyn Read),
@@ -40,15 +40,15 @@ pub(super) enum Trouble {
     Failed(Error),
 }
 
-impl Content<'_> {
+impl NewContent<'_> {
     /// Overwrites the content of the existing file in place, if the result equals a new file.
     pub(super) fn overwrite(
         &self,
         in_place: Option<&Overwriter>,
-        target: Target<'_>,
-        item: &Item,
+        target: NewPath<'_>,
+        item: &CheckoutItem,
     ) -> Result<Option<Metadata>, Error> {
-        let (Some(in_place), Content::File(bytes), true) = (in_place, self, item.is_regular())
+        let (Some(in_place), NewContent::File(bytes), true) = (in_place, self, item.is_regular())
         else {
             return Ok(None);
         };
@@ -64,30 +64,30 @@ impl Content<'_> {
     /// Creates the file, which must not exist. After [`Trouble::Exists`] the call can be repeated.
     pub(super) fn create(
         &mut self,
-        target: Target<'_>,
-        item: &Item,
+        target: NewPath<'_>,
+        item: &CheckoutItem,
         interrupt: &Interrupt,
     ) -> Result<Metadata, Trouble> {
-        let Target { directory, name } = target;
+        let NewPath { directory, name } = target;
         match self {
-            Content::File(bytes) => create_file(target, item, |file| {
+            NewContent::File(bytes) => create_file(target, item, |file| {
                 file.write_all(bytes)
                     .map_err(|error| unwritable(&error, item))
             }),
-            Content::Stream(reader) => {
+            NewContent::Stream(reader) => {
                 create_file(target, item, |file| copy(*reader, file, item, interrupt))
             }
-            Content::Reflink(source, piece) => {
+            NewContent::Reflink(source, piece) => {
                 let made = directory.create_readable_file(name, item.mode == mode::EXECUTABLE);
                 fill_file(made, target, item, |file| {
                     source.fill(file, item, piece, interrupt)
                 })
             }
-            Content::Symlink(target) => directory
+            NewContent::Symlink(target) => directory
                 .make_symlink(target, name)
                 .and_then(|()| directory.metadata(name))
                 .map_err(|error| trouble(&error, "unable to create symlink", item)),
-            Content::Submodule => match directory.make_directory(name) {
+            NewContent::Submodule => match directory.make_directory(name) {
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
                     Err(trouble(&error, "cannot create submodule directory", item))
                 }
@@ -106,22 +106,22 @@ impl Content<'_> {
 }
 
 fn create_file(
-    target: Target<'_>,
-    item: &Item,
+    target: NewPath<'_>,
+    item: &CheckoutItem,
     fill: impl FnOnce(&mut NewFile) -> Result<(), Error>,
 ) -> Result<Metadata, Trouble> {
-    let Target { directory, name } = target;
+    let NewPath { directory, name } = target;
     let made = directory.create_file(name, item.mode == mode::EXECUTABLE);
     fill_file(made, target, item, fill)
 }
 
 fn fill_file(
     made: io::Result<NewFile>,
-    target: Target<'_>,
-    item: &Item,
+    target: NewPath<'_>,
+    item: &CheckoutItem,
     fill: impl FnOnce(&mut NewFile) -> Result<(), Error>,
 ) -> Result<Metadata, Trouble> {
-    let Target { directory, name } = target;
+    let NewPath { directory, name } = target;
     let mut file = made.map_err(|error| {
         if may_have_made(&error) {
             remove_if_empty(directory, name);
@@ -168,7 +168,7 @@ fn remove_if_empty(directory: &Directory, name: &BStr) {
 fn copy(
     reader: &mut dyn Read,
     file: &mut NewFile,
-    item: &Item,
+    item: &CheckoutItem,
     interrupt: &Interrupt,
 ) -> Result<(), Error> {
     let mut piece = vec![0; PIECE_LEN];
@@ -197,11 +197,11 @@ fn copy(
     }
 }
 
-fn unwritable(error: &io::Error, item: &Item) -> Error {
+fn unwritable(error: &io::Error, item: &CheckoutItem) -> Error {
     failure(error, "unable to write file", None, item)
 }
 
-fn trouble(error: &io::Error, verb: &str, item: &Item) -> Trouble {
+fn trouble(error: &io::Error, verb: &str, item: &CheckoutItem) -> Trouble {
     if error.kind() == io::ErrorKind::AlreadyExists {
         return Trouble::Exists;
     }
@@ -209,7 +209,12 @@ fn trouble(error: &io::Error, verb: &str, item: &Item) -> Trouble {
 }
 
 /// Returns the error that `verb`, or a `step` of it, failed, with the reason of the operating system.
-pub(super) fn failure(error: &io::Error, verb: &str, step: Option<&str>, item: &Item) -> Error {
+pub(super) fn failure(
+    error: &io::Error,
+    verb: &str,
+    step: Option<&str>,
+    item: &CheckoutItem,
+) -> Error {
     let reason = pronto_io::error::reason(error);
     let step = step.map_or(String::new(), |step| format!("{step}: "));
     Error::new(
@@ -218,7 +223,7 @@ pub(super) fn failure(error: &io::Error, verb: &str, step: Option<&str>, item: &
     )
 }
 
-pub(super) fn unreadable(item: &Item) -> impl FnOnce(Error) -> Error + '_ {
+pub(super) fn unreadable(item: &CheckoutItem) -> impl FnOnce(Error) -> Error + '_ {
     |error| {
         let message = format!("unable to read sha1 file of {} ({})", item.path, item.id);
         Error::new(*error.kind(), message).because(error)

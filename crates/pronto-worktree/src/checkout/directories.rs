@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use super::split;
 
 /// The state of the directories of one checkout, shared by all workers.
-pub(super) struct Directories<'a> {
+pub(super) struct SharedDirectories<'a> {
     top: &'a Directory,
     /// The directories that are known to exist, and whether this checkout has created them.
     known: Mutex<HashMap<BString, bool>>,
@@ -25,9 +25,9 @@ pub(super) struct Directories<'a> {
     large: Mutex<()>,
 }
 
-impl<'a> Directories<'a> {
+impl<'a> SharedDirectories<'a> {
     pub(super) fn new(top: &'a Directory, fresh: bool, in_place: Option<Overwriter>) -> Self {
-        Directories {
+        SharedDirectories {
             top,
             known: Mutex::default(),
             fresh,
@@ -69,14 +69,14 @@ impl<'a> Directories<'a> {
 const KEPT: usize = 12;
 
 /// The directories that one worker has open, the most recently used last.
-pub(super) struct Opened<'a> {
-    shared: &'a Directories<'a>,
+pub(super) struct OpenDirectories<'a> {
+    shared: &'a SharedDirectories<'a>,
     kept: Vec<(BString, Directory)>,
 }
 
-impl<'a> Opened<'a> {
-    pub(super) fn new(shared: &'a Directories<'a>) -> Self {
-        Opened {
+impl<'a> OpenDirectories<'a> {
+    pub(super) fn new(shared: &'a SharedDirectories<'a>) -> Self {
+        OpenDirectories {
             shared,
             kept: Vec::with_capacity(KEPT),
         }
@@ -142,7 +142,7 @@ impl<'a> Opened<'a> {
     }
 }
 
-impl Directories<'_> {
+impl SharedDirectories<'_> {
     /// Creates the directory. Returns it, and whether it did not exist before.
     fn make(&self, parent: &Directory, name: &BStr) -> io::Result<(Directory, bool)> {
         for _ in 0..4 {

@@ -7,21 +7,21 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use bstr::{BStr, BString, ByteSlice};
 use pronto_io::dir::Directory;
 
-use super::{Removal, split};
+use super::{PathRemoval, split};
 
 /// The directories with removals, and their parents. Any thread may use the value.
 pub(super) struct Emptied<'a> {
     top: &'a Directory,
     /// The directory that is kept, with its parents.
     keep: Option<&'a BString>,
-    places: Vec<Place<'a>>,
+    places: Vec<EmptiedDirectory<'a>>,
     /// The end of each group of removals in one directory.
     ends: &'a [usize],
     of_group: Vec<Option<u32>>,
 }
 
 /// A directory with removals. The top has none.
-struct Place<'a> {
+struct EmptiedDirectory<'a> {
     path: &'a BStr,
     above: Option<u32>,
     /// The number of removals and subdirectories that are not completed yet.
@@ -34,7 +34,7 @@ impl<'a> Emptied<'a> {
     /// Collects the directories of `removals`, in which the group of each directory ends at one of
     /// `ends`. Makes one pass and a lookup for each directory, and accesses no file.
     pub(super) fn new(
-        removals: &'a [Removal],
+        removals: &'a [PathRemoval],
         ends: &'a [usize],
         top: &'a Directory,
         keep: Option<&'a BString>,
@@ -93,7 +93,7 @@ impl<'a> Emptied<'a> {
 /// Returns the position of the directory `path`, and adds it with its parents if it is new.
 fn place_of<'a>(
     path: &'a BStr,
-    places: &mut Vec<Place<'a>>,
+    places: &mut Vec<EmptiedDirectory<'a>>,
     known: &mut HashMap<&'a BStr, u32>,
 ) -> Option<u32> {
     let mut path = path;
@@ -103,7 +103,7 @@ fn place_of<'a>(
         let place = found.unwrap_or(places.len() as u32);
         if found.is_none() {
             known.insert(path, place);
-            places.push(Place {
+            places.push(EmptiedDirectory {
                 path,
                 above: None,
                 left: AtomicUsize::new(0),
@@ -112,7 +112,7 @@ fn place_of<'a>(
         }
         wanted = wanted.or(Some(place));
         if let Some(below) = below {
-            let below: &mut Place<'_> = &mut places[below as usize];
+            let below: &mut EmptiedDirectory<'_> = &mut places[below as usize];
             below.above = Some(place);
             *places[place as usize].left.get_mut() += 1;
         }

@@ -11,10 +11,10 @@ use std::thread::{Scope, ScopedJoinHandle};
 use bstr::{BString, ByteSlice};
 use pronto_io::progress::Meter;
 
-use super::content::Content;
-use super::directories::Directories;
-use super::write::{Smudged, Writer, Written};
-use super::{Context, Failure, Options, Plan};
+use super::content::NewContent;
+use super::directories::SharedDirectories;
+use super::write::{Smudged, WriteResult, Writer};
+use super::{CheckoutContext, CheckoutFailure, CheckoutPlan, Options};
 use crate::filter::Delayed;
 use crate::{Error, ErrorKind};
 
@@ -25,30 +25,30 @@ type Owed = HashMap<Delayed, HashMap<BString, u32>>;
 /// It starts with the first file that needs a process.
 pub(super) struct Beside<'scope, 'env> {
     scope: &'scope Scope<'scope, 'env>,
-    job: Job<'env>,
-    running: Mutex<Option<Running<'scope, 'env>>>,
+    job: CheckoutJob<'env>,
+    running: Mutex<Option<RunningLane<'scope, 'env>>>,
 }
 
-type Running<'scope, 'env> = (Sender<u32>, ScopedJoinHandle<'scope, Done<'env>>);
+type RunningLane<'scope, 'env> = (Sender<u32>, ScopedJoinHandle<'scope, LaneResult<'env>>);
 
 /// The input of the thread.
 #[derive(Clone, Copy)]
-pub(super) struct Job<'a> {
-    pub(super) plan: &'a Plan,
-    pub(super) context: &'a Context<'a>,
+pub(super) struct CheckoutJob<'a> {
+    pub(super) plan: &'a CheckoutPlan,
+    pub(super) context: &'a CheckoutContext<'a>,
     pub(super) options: &'a Options,
-    pub(super) directories: &'a Directories<'a>,
+    pub(super) directories: &'a SharedDirectories<'a>,
     pub(super) meter: &'a Meter,
 }
 
 /// The results of the thread.
-pub(super) struct Done<'a> {
+pub(super) struct LaneResult<'a> {
     pub(super) writer: Writer<'a>,
     pub(super) interrupted: bool,
 }
 
 impl<'scope, 'env> Beside<'scope, 'env> {
-    pub(super) fn new(scope: &'scope Scope<'scope, 'env>, job: Job<'env>) -> Self {
+    pub(super) fn new(scope: &'scope Scope<'scope, 'env>, job: CheckoutJob<'env>) -> Self {
         Beside {
             scope,
             job,
@@ -73,7 +73,7 @@ impl<'scope, 'env> Beside<'scope, 'env> {
     ///
     /// # Panics
     /// Propagates panics of the thread.
-    pub(super) fn finish(self) -> Option<Done<'env>> {
+    pub(super) fn finish(self) -> Option<LaneResult<'env>> {
         let running = self.running.into_inner();
         let (sender, thread) = running.unwrap_or_else(PoisonError::into_inner)?;
         drop(sender);
@@ -85,13 +85,13 @@ impl<'scope, 'env> Beside<'scope, 'env> {
 }
 
 struct Lane<'a> {
-    job: Job<'a>,
+    job: CheckoutJob<'a>,
     writer: Writer<'a>,
     owed: Owed,
 }
 
 impl<'a> Lane<'a> {
-    fn new(job: Job<'a>) -> Self {
+    fn new(job: CheckoutJob<'a>) -> Self {
         Lane {
             job,
             writer: Writer::new(job.context, job.options, job.directories, job.meter),
@@ -99,7 +99,7 @@ impl<'a> Lane<'a> {
         }
     }
 
-    fn work(mut self, items: &Receiver<u32>) -> Done<'a> {
+    fn work(mut self, items: &Receiver<u32>) -> LaneResult<'a> {
         let mut interrupted = false;
         for at in items {
             if self.job.context.interrupt.is_triggered() {
@@ -112,7 +112,7 @@ impl<'a> Lane<'a> {
         if !self.owed.is_empty() && !interrupted {
             interrupted = !self.collect(self.job.plan);
         }
-        Done {
+        LaneResult {
             writer: self.writer,
             interrupted,
         }
@@ -130,13 +130,13 @@ impl<'a> Lane<'a> {
                 owed.insert(item.path.clone(), at);
                 return;
             }
-            Err(error) => Written::Failed(error),
+            Err(error) => WriteResult::Failed(error),
         };
         self.writer.note(at, item, written);
     }
 
     /// Fetches the delayed answers. Returns `false` after an interrupt.
-    fn collect(&mut self, plan: &Plan) -> bool {
+    fn collect(&mut self, plan: &CheckoutPlan) -> bool {
         let total = self.owed.values().map(HashMap::len).sum::<usize>() as u64;
         let context = self.job.context;
         let meter = context.progress.begin("Filtering content", Some(total));
@@ -165,14 +165,14 @@ impl<'a> Lane<'a> {
                 format!("'{path}' was not filtered properly"),
             );
             self.writer
-                .note(at, &plan.write[at as usize], Written::Failed(error));
+                .note(at, &plan.write[at as usize], WriteResult::Failed(error));
         }
         meter.finish();
         true
     }
 
     /// Fetches the contents that are ready. Returns `false` if the process has no further answers.
-    fn collect_ready(&mut self, process: &Delayed, plan: &Plan, meter: &Meter) -> bool {
+    fn collect_ready(&mut self, process: &Delayed, plan: &CheckoutPlan, meter: &Meter) -> bool {
         let ready = match self.writer.programs().ready(process) {
             Ok(ready) if !ready.is_empty() => ready,
             _ => return false,
@@ -185,7 +185,9 @@ impl<'a> Lane<'a> {
                 .and_then(|left| left.remove(&path))
             else {
                 let error = process.unexpected(path.as_bstr());
-                self.writer.failed.push((u32::MAX, Failure { path, error }));
+                self.writer
+                    .failed
+                    .push((u32::MAX, CheckoutFailure { path, error }));
                 is_reliable = false;
                 continue;
             };
@@ -194,8 +196,8 @@ impl<'a> Lane<'a> {
             let programs = self.writer.programs();
             let written = programs
                 .fetch(process, path.as_bstr(), &mut filtered)
-                .and_then(|()| self.writer.place(item, Content::File(&filtered)));
-            let written = written.unwrap_or_else(Written::Failed);
+                .and_then(|()| self.writer.place(item, NewContent::File(&filtered)));
+            let written = written.unwrap_or_else(WriteResult::Failed);
             self.writer.note(at, item, written);
             meter.add_bytes(filtered.len() as u64);
             meter.add(1);

@@ -3,27 +3,30 @@
 //! so that the pack is read sequentially and neighbouring blobs share delta bases.
 
 use pronto_io::pool;
-use pronto_odb::Location;
+use pronto_odb::PackLocation;
 
-use super::{Item, Objects};
+use super::{CheckoutItem, ObjectSource};
 
 /// The number of items below which a lookup takes no longer than starting a thread.
 const ITEMS_PER_THREAD: usize = 4096;
 
 /// An item to write: its index in the plan, and the position of its blob.
 #[derive(Clone, Copy)]
-pub(super) struct Next {
+pub(super) struct OrderedItem {
     pub(super) at: u32,
-    pub(super) position: Option<Location>,
+    pub(super) position: Option<PackLocation>,
 }
 
 /// Returns `items` in the order in which they are written, and the end of each directory in this order.
 /// Blobs that are not in a pack come last, in index order.
-pub(super) fn order(items: &[Item], objects: &dyn Objects) -> (Vec<Next>, Vec<usize>) {
+pub(super) fn order(
+    items: &[CheckoutItem],
+    objects: &dyn ObjectSource,
+) -> (Vec<OrderedItem>, Vec<usize>) {
     let _region = pronto_io::region!("checkout", "order");
     if items.len() < 2 {
-        let next = |at| Next { at, position: None };
-        let order: Vec<Next> = (0..items.len() as u32).map(next).collect();
+        let next = |at| OrderedItem { at, position: None };
+        let order: Vec<OrderedItem> = (0..items.len() as u32).map(next).collect();
         let ends = vec![order.len()];
         return (order, ends);
     }
@@ -48,7 +51,7 @@ pub(super) fn order(items: &[Item], objects: &dyn Objects) -> (Vec<Next>, Vec<us
     let mut ends = Vec::with_capacity(runs.len());
     for (_, from, to) in runs {
         let start = order.len();
-        order.extend((from..to).map(|at| Next {
+        order.extend((from..to).map(|at| OrderedItem {
             at: at as u32,
             position: positions[at],
         }));
@@ -59,10 +62,10 @@ pub(super) fn order(items: &[Item], objects: &dyn Objects) -> (Vec<Next>, Vec<us
 }
 
 /// Returns the positions of the blobs of `items`, looked up on all processors if there are many.
-fn positions(items: &[Item], objects: &dyn Objects) -> Vec<Option<Location>> {
+fn positions(items: &[CheckoutItem], objects: &dyn ObjectSource) -> Vec<Option<PackLocation>> {
     let mut positions = vec![None; items.len()];
     let part = items.len().div_ceil(pool::cores()).max(ITEMS_PER_THREAD);
-    let look_up = |(items, positions): (&[Item], &mut [Option<Location>])| {
+    let look_up = |(items, positions): (&[CheckoutItem], &mut [Option<PackLocation>])| {
         for (item, position) in items.iter().zip(positions) {
             *position = objects.position(&item.id);
         }

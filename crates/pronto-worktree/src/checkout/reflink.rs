@@ -18,12 +18,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use pronto_hash::{Digester, Kind, ObjectId};
-use pronto_index::{Index, Rules, Stat, mode};
-use pronto_io::dir::{Directory, Metadata, NewFile, Time, file_metadata, read_at};
+use pronto_index::{Index, Stat, StatRules, mode};
+use pronto_io::dir::{Directory, FileTime, Metadata, NewFile, file_metadata, read_at};
 use pronto_io::file_system::FileSystem;
 use pronto_io::interrupt::Interrupt;
 
-use super::{Item, Warning};
+use super::{CheckoutItem, CheckoutWarning};
 use crate::recorded::recorded;
 use crate::{Error, ErrorKind};
 
@@ -115,7 +115,10 @@ impl ReflinkSources {
     }
 
     /// Returns the files that may have the content of the blob of `item`.
-    pub(super) fn of<'a>(&'a self, item: &'a Item) -> impl Iterator<Item = ReflinkSource<'a>> {
+    pub(super) fn of<'a>(
+        &'a self,
+        item: &'a CheckoutItem,
+    ) -> impl Iterator<Item = ReflinkSource<'a>> {
         let siblings = self.siblings.get().map_or(&[][..], Vec::as_slice);
         siblings.iter().filter_map(|sibling| {
             if sibling.is_unfit.load(Ordering::Relaxed) {
@@ -126,7 +129,7 @@ impl ReflinkSources {
             let metadata = file_metadata(&file).ok()?;
             let is_same = metadata.is_file()
                 && metadata.size_bytes > 0
-                && stat.matches(&recorded(&metadata), Rules::default());
+                && stat.matches(&recorded(&metadata), StatRules::default());
             is_same.then_some(ReflinkSource {
                 sources: self,
                 sibling,
@@ -137,16 +140,16 @@ impl ReflinkSources {
     }
 
     /// Returns the warning that no blocks were shared, if sharing was required.
-    pub(super) fn warning(&self) -> Option<Warning> {
+    pub(super) fn warning(&self) -> Option<CheckoutWarning> {
         let reason = self.refusal.get().filter(|_| self.always)?;
         let reason = reason.clone();
-        Some(Warning::NothingShared { reason })
+        Some(CheckoutWarning::NothingShared { reason })
     }
 }
 
 /// Returns the stat data that the index of `sibling` records for the file, if the entry has the same
 /// blob.
-fn recorded_stat(sibling: &Sibling, item: &Item) -> Option<Stat> {
+fn recorded_stat(sibling: &Sibling, item: &CheckoutItem) -> Option<Stat> {
     let at = sibling.index.find(item.path.as_ref(), 0).ok()?;
     let entry = sibling.index.entry(at);
     let is_file = entry.mode & mode::TYPE == mode::FILE & mode::TYPE;
@@ -171,7 +174,7 @@ impl ReflinkSource<'_> {
     pub(super) fn fill(
         &self,
         new: &NewFile,
-        item: &Item,
+        item: &CheckoutItem,
         piece: &mut Vec<u8>,
         interrupt: &Interrupt,
     ) -> Result<(), Error> {
@@ -194,11 +197,11 @@ impl ReflinkSource<'_> {
     fn is_settled(&self) -> bool {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = now.map_or(0, |now| i64::try_from(now.as_secs()).unwrap_or(0));
-        let Time { seconds, .. } = self.metadata.changed;
+        let FileTime { seconds, .. } = self.metadata.changed;
         seconds.saturating_add(SETTLED_AFTER_SECONDS) <= now
     }
 
-    fn expect(&self, found: Option<ObjectId>, item: &Item) -> Result<(), Error> {
+    fn expect(&self, found: Option<ObjectId>, item: &CheckoutItem) -> Result<(), Error> {
         match found {
             Some(id) if id == item.id => Ok(()),
             _ => Err(Error::new(ErrorKind::Io, "the other file is not the same")),

@@ -10,20 +10,20 @@ use pronto_io::pool::{self, Gather, Workers};
 
 use super::directories::is_obstructed;
 use super::emptied::Emptied;
-use super::{Context, Options, Outcome, Removal, Warning, split};
+use super::{CheckoutContext, CheckoutWarning, Options, Outcome, PathRemoval, split};
 use crate::{Error, ErrorKind};
 
 /// The results of one worker.
 #[derive(Default)]
-struct Done {
+struct RemovalResult {
     directory: Option<(BString, Option<Directory>)>,
     warnings: Vec<(usize, Error)>,
 }
 
 /// Removes the paths of the plan. As in Git, a failed removal is a warning.
 pub(super) fn remove(
-    removals: &[Removal],
-    context: &Context<'_>,
+    removals: &[PathRemoval],
+    context: &CheckoutContext<'_>,
     options: &Options,
     workers: Workers,
     outcome: &mut Outcome,
@@ -38,8 +38,8 @@ pub(super) fn remove(
     let summary = pool::run_groups(
         workers,
         &ends,
-        Done::default,
-        |done: &mut Done, range: Range<usize>| {
+        RemovalResult::default,
+        |done: &mut RemovalResult, range: Range<usize>| {
             if context.interrupt.is_triggered() {
                 return ControlFlow::Break(());
             }
@@ -49,7 +49,7 @@ pub(super) fn remove(
             }
             ControlFlow::Continue(())
         },
-        |done: Done| warnings.add(done.warnings),
+        |done: RemovalResult| warnings.add(done.warnings),
     );
     outcome.most_workers = outcome.most_workers.max(summary.most_workers);
     outcome.interrupted |= !summary.complete;
@@ -58,21 +58,21 @@ pub(super) fn remove(
     outcome.warnings.extend(
         warnings
             .into_iter()
-            .map(|(_, error)| Warning::Removal(error)),
+            .map(|(_, error)| CheckoutWarning::Removal(error)),
     );
 }
 
 /// Returns the end of the group of each directory in `removals`. The kernel removes one file at a time
 /// from a directory, so a directory is not shared by workers.
-fn ends_of_directories(removals: &[Removal]) -> Vec<usize> {
+fn ends_of_directories(removals: &[PathRemoval]) -> Vec<usize> {
     pool::ends_of_groups(removals, |one, other| {
         split(one.path.as_bstr()).0 == split(other.path.as_bstr()).0
     })
 }
 
-impl Done {
+impl RemovalResult {
     /// Removes a path. Returns whether the path does not exist any more.
-    fn remove(&mut self, at: usize, removal: &Removal, top: &Directory) -> bool {
+    fn remove(&mut self, at: usize, removal: &PathRemoval, top: &Directory) -> bool {
         let (path, name) = split(removal.path.as_bstr());
         if self.directory.as_ref().is_none_or(|(open, _)| open != path) {
             // In a missing directory there is nothing to remove.
@@ -106,7 +106,7 @@ impl Done {
         is_gone
     }
 
-    fn warn(&mut self, at: usize, removal: &Removal, result: io::Result<()>) {
+    fn warn(&mut self, at: usize, removal: &PathRemoval, result: io::Result<()>) {
         let verb = if removal.gitlink {
             "unable to rmdir"
         } else {

@@ -1,10 +1,10 @@
 //! Results of workers that are processed after all workers have ended.
 
-use super::Failure;
+use super::CheckoutFailure;
 
 /// The collected results of the workers.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct WorkerResults {
     pub(super) collided: Vec<u32>,
-    pub(super) failed: Vec<(u32, Failure)>,
+    pub(super) failed: Vec<(u32, CheckoutFailure)>,
 }

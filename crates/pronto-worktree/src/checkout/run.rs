@@ -8,20 +8,20 @@ use pronto_io::dir::Overwriter;
 use pronto_io::pool::{self, Gather, Workers};
 use pronto_io::progress::Meter;
 
-use super::directories::Directories;
-use super::lane::{Beside, Job};
-use super::results::Found;
+use super::directories::SharedDirectories;
+use super::lane::{Beside, CheckoutJob};
+use super::results::WorkerResults;
 use super::write::Writer;
 use super::{
-    Context, Failure, InPlace, Obstructions, Options, Outcome, Plan, ReflinkSources, Warning,
-    collide, order, remove,
+    CheckoutContext, CheckoutFailure, CheckoutPlan, CheckoutWarning, InPlace, Obstructions,
+    Options, Outcome, ReflinkSources, collide, order, remove,
 };
 
 /// Executes `plan`. Failures are reported in the outcome and do not stop the execution; only an
 /// interrupt stops it.
 ///
 /// Blocks until the plan is completed. Starts threads according to the options and waits for them.
-pub fn run(plan: &Plan, context: &Context<'_>, options: &Options) -> Outcome {
+pub fn run(plan: &CheckoutPlan, context: &CheckoutContext<'_>, options: &Options) -> Outcome {
     let _region = pronto_io::region!("checkout", "update_files");
     let mut outcome = Outcome {
         written: vec![None; plan.write.len()],
@@ -68,14 +68,14 @@ fn workers_for(count: usize, options: &Options) -> Workers {
 
 /// The collected results of all workers.
 #[derive(Default)]
-struct Gathered {
+struct GatheredResults {
     done: Gather<(u32, Stat)>,
     collided: Gather<u32>,
-    failed: Gather<(u32, Failure)>,
-    warnings: Gather<(u32, Warning)>,
+    failed: Gather<(u32, CheckoutFailure)>,
+    warnings: Gather<(u32, CheckoutWarning)>,
 }
 
-impl Gathered {
+impl GatheredResults {
     fn take_from(&self, writer: Writer<'_>) {
         self.warnings.add(writer.warnings);
         self.done.add(writer.done);
@@ -88,7 +88,11 @@ impl Gathered {
 const FEWEST_OVERWRITTEN: usize = 16;
 
 /// Returns the writer that overwrites replaced files in place, if that is permitted.
-fn overwriter(plan: &Plan, context: &Context<'_>, options: &Options) -> Option<Overwriter> {
+fn overwriter(
+    plan: &CheckoutPlan,
+    context: &CheckoutContext<'_>,
+    options: &Options,
+) -> Option<Overwriter> {
     let replaced = || plan.write.iter().filter(|item| item.replaces);
     let anywhere = match options.in_place {
         InPlace::Never => return None,
@@ -100,20 +104,21 @@ fn overwriter(plan: &Plan, context: &Context<'_>, options: &Options) -> Option<O
 }
 
 fn write_all(
-    plan: &Plan,
-    context: &Context<'_>,
+    plan: &CheckoutPlan,
+    context: &CheckoutContext<'_>,
     options: &Options,
     meter: &Meter,
     outcome: &mut Outcome,
-) -> Found {
+) -> WorkerResults {
     let fresh = options.obstructions == Obstructions::Collide;
-    let directories = Directories::new(context.top, fresh, overwriter(plan, context, options));
+    let directories =
+        SharedDirectories::new(context.top, fresh, overwriter(plan, context, options));
     if let Some(sources) = &options.reflink_sources {
         sources.prepare(context.top, plan.write.len());
     }
     let (order, ends) = order::order(&plan.write, context.objects);
-    let gathered = Gathered::default();
-    let job = Job {
+    let gathered = GatheredResults::default();
+    let job = CheckoutJob {
         plan,
         context,
         options,
@@ -162,7 +167,7 @@ fn write_all(
     let warnings = warnings.into_iter().map(|(_, warning)| warning);
     let unshared = (options.reflink_sources.as_deref()).and_then(ReflinkSources::warning);
     outcome.warnings.extend(warnings.chain(unshared));
-    let mut found = Found {
+    let mut found = WorkerResults {
         collided: gathered.collided.into_inner(),
         failed: gathered.failed.into_inner(),
     };
@@ -172,11 +177,11 @@ fn write_all(
 
 /// Handles colliding paths, which several workers cannot do.
 fn finish(
-    plan: &Plan,
-    context: &Context<'_>,
+    plan: &CheckoutPlan,
+    context: &CheckoutContext<'_>,
     options: &Options,
     meter: &Meter,
-    mut found: Found,
+    mut found: WorkerResults,
     outcome: &mut Outcome,
 ) {
     if !outcome.interrupted && !found.collided.is_empty() {

@@ -12,11 +12,11 @@ use crate::sparse::Leftover;
 /// message.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum Warning {
+pub enum CheckoutWarning {
     /// A path could not be removed.
     Removal(Error),
     /// A filter or a conversion failed, and the content was written without it.
-    Filter(filter::Warning),
+    Filter(filter::FilterWarning),
     /// Paths that do not match the sparse-checkout patterns.
     Leftover(Leftover),
     /// A file outside of the sparse-checkout patterns is modified and kept.
@@ -46,40 +46,40 @@ pub enum Warning {
     },
 }
 
-impl Warning {
+impl CheckoutWarning {
     /// Returns whether Git reports the warning as an error.
     pub fn is_error(&self) -> bool {
         match self {
-            Warning::Filter(warning) => warning.is_error(),
-            Warning::NotUpToDate { .. } | Warning::AlreadyPresent { .. } => true,
+            CheckoutWarning::Filter(warning) => warning.is_error(),
+            CheckoutWarning::NotUpToDate { .. } | CheckoutWarning::AlreadyPresent { .. } => true,
             _ => false,
         }
     }
 }
 
-impl fmt::Display for Warning {
+impl fmt::Display for CheckoutWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Warning::Removal(error) => error.fmt(f),
-            Warning::Filter(warning) => warning.fmt(f),
-            Warning::Leftover(leftover) => leftover.fmt(f),
-            Warning::NotUpToDate { path } => write!(
+            CheckoutWarning::Removal(error) => error.fmt(f),
+            CheckoutWarning::Filter(warning) => warning.fmt(f),
+            CheckoutWarning::Leftover(leftover) => leftover.fmt(f),
+            CheckoutWarning::NotUpToDate { path } => write!(
                 f,
                 "Path '{path}' not uptodate; will not remove from working tree."
             ),
-            Warning::AlreadyPresent { path } => write!(
+            CheckoutWarning::AlreadyPresent { path } => write!(
                 f,
                 "Path '{path}' already present; will not overwrite with sparse update."
             ),
-            Warning::UntrackedOutside { directory } => write!(
+            CheckoutWarning::UntrackedOutside { directory } => write!(
                 f,
                 "directory '{directory}/' contains untracked files, but is not in the \
                  sparse-checkout cone"
             ),
-            Warning::DirectoryStays { directory } => {
+            CheckoutWarning::DirectoryStays { directory } => {
                 write!(f, "failed to remove directory '{directory}/'")
             }
-            Warning::NothingShared { reason } => write!(
+            CheckoutWarning::NothingShared { reason } => write!(
                 f,
                 "checkout.reflink=always: could not share contents of files: {reason}"
             ),

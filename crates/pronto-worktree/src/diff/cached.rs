@@ -2,9 +2,9 @@
 //! tree.
 
 use crate::Error;
-use crate::names::{Name, compare};
+use crate::names::{IndexedName, compare};
 use crate::objects::check_depth;
-use crate::tree_list::{ReadTree, TreeEntry, read_tree};
+use crate::tree_list::{ListedTreeEntry, ReadTree, read_tree};
 use bstr::ByteSlice;
 use pronto_hash::{ObjectId, oid};
 use pronto_index::{CachedDirectory, CachedTree, CachedTreeBuilder, Flags, Index};
@@ -25,7 +25,7 @@ pub fn cached_trees(
     cached: Option<&CachedTree>,
     read: &mut ReadTree<'_>,
 ) -> Result<CachedTree, Error> {
-    let mut walk = Walk {
+    let mut walk = CachedTreeWalk {
         index,
         read,
         builder: CachedTree::builder(root.to_owned()),
@@ -35,7 +35,7 @@ pub fn cached_trees(
     Ok(walk.builder.finish())
 }
 
-struct Walk<'a, 'r> {
+struct CachedTreeWalk<'a, 'r> {
     index: &'a Index,
     read: &'a mut ReadTree<'r>,
     builder: CachedTreeBuilder,
@@ -43,8 +43,8 @@ struct Walk<'a, 'r> {
 
 /// A directory without a valid cached tree. Levels are on an explicit stack, because nested trees could
 /// overflow the stack of a thread.
-struct Level<'a> {
-    trees: Peekable<IntoIter<TreeEntry>>,
+struct UncachedDirectory<'a> {
+    trees: Peekable<IntoIter<ListedTreeEntry>>,
     /// The entries that were not compared yet.
     entries: Range<usize>,
     prefix_len: usize,
@@ -52,18 +52,19 @@ struct Level<'a> {
 }
 
 /// The tree of a directory, and its outdated cached tree.
-struct Below<'a> {
+struct OutdatedTree<'a> {
     tree: ObjectId,
     cached: Option<CachedDirectory<'a>>,
 }
 
-impl<'a> Walk<'a, '_> {
+impl<'a> CachedTreeWalk<'a, '_> {
     /// Computes the cached trees of the top directory and of those below.
     fn run(&mut self, root: &oid, cached: Option<CachedDirectory<'a>>) -> Result<(), Error> {
         let mut levels = vec![self.level(root, 0..self.index.len(), 0, cached)?];
         while let Some(level) = levels.last_mut() {
             let Range { start, end } = level.entries;
-            let child = (start < end).then(|| Name::at(self.index, start, end, level.prefix_len));
+            let child =
+                (start < end).then(|| IndexedName::at(self.index, start, end, level.prefix_len));
             let order = match (&child, level.trees.peek()) {
                 (None, None) => {
                     levels.pop();
@@ -107,8 +108,8 @@ impl<'a> Walk<'a, '_> {
         entries: Range<usize>,
         prefix_len: usize,
         cached: Option<CachedDirectory<'a>>,
-    ) -> Result<Level<'a>, Error> {
-        Ok(Level {
+    ) -> Result<UncachedDirectory<'a>, Error> {
+        Ok(UncachedDirectory {
             trees: read_tree(tree, self.read)?.into_iter().peekable(),
             entries,
             prefix_len,
@@ -120,17 +121,17 @@ impl<'a> Walk<'a, '_> {
     /// the tree with which it is compared.
     fn enter(
         &mut self,
-        tree: Option<TreeEntry>,
-        child: &Name<'_>,
-        above: &Level<'a>,
-    ) -> Option<Below<'a>> {
+        tree: Option<ListedTreeEntry>,
+        child: &IndexedName<'_>,
+        above: &UncachedDirectory<'a>,
+    ) -> Option<OutdatedTree<'a>> {
         let name = child.name.as_bstr();
         let cached = above.cached.and_then(|cached| cached.child(name));
         let known = cached
             .filter(|cached| cached.entry_count() == Some(child.entries.len()))
             .and_then(|cached| cached.id());
         let tree = tree
-            .filter(TreeEntry::is_directory)
+            .filter(ListedTreeEntry::is_directory)
             .map(|tree| tree.side.id);
         if child.is_sparse(self.index, above.prefix_len + child.name.len()) {
             let entry = self.index.entry(child.entries.start);
@@ -144,7 +145,7 @@ impl<'a> Walk<'a, '_> {
         self.builder.enter(name, id);
         match (cached, tree) {
             (Some(cached), _) if known.is_some() => self.builder.copy(cached),
-            (_, Some(tree)) => return Some(Below { tree, cached }),
+            (_, Some(tree)) => return Some(OutdatedTree { tree, cached }),
             (Some(cached), None) => {
                 self.builder.copy(cached);
                 self.builder.spoil();
@@ -155,7 +156,7 @@ impl<'a> Walk<'a, '_> {
         None
     }
 
-    fn file(&mut self, tree: Option<&TreeEntry>, child: &Name<'_>) {
+    fn file(&mut self, tree: Option<&ListedTreeEntry>, child: &IndexedName<'_>) {
         let entry = self.index.entry(child.entries.start);
         let same = tree.is_some_and(|tree| {
             tree.side.mode == entry.mode && *tree.side.id == *entry.id && !tree.is_directory()

@@ -1,12 +1,12 @@
 //! Compares a tree with the index. Directories with an equal cached tree are skipped.
 
 use crate::Error;
-use crate::names::{Name, compare};
+use crate::names::{IndexedName, compare};
 use crate::objects::check_depth;
 use crate::pathspec::{self, Pathspec};
-use crate::tree_list::{ReadTree, TreeEntry, read_tree};
+use crate::tree_list::{ListedTreeEntry, ReadTree, read_tree};
 use bstr::{BString, ByteSlice};
-use pronto_diff::{Difference, Side};
+use pronto_diff::{Difference, DifferenceSide};
 use pronto_hash::oid;
 use pronto_index::{CachedDirectory, CachedTree, Flags, Index, mode};
 use std::cmp::Ordering;
@@ -15,13 +15,13 @@ use std::ops::Range;
 use std::vec::IntoIter;
 
 /// Returns whether `side` is a submodule, which a pathspec with a slash at its end can match.
-fn is_submodule(side: &Side) -> bool {
+fn is_submodule(side: &DifferenceSide) -> bool {
     side.mode & mode::TYPE == mode::GITLINK
 }
 
 /// The comparison of an index with a tree.
 #[derive(Debug, Default)]
-pub struct Comparison {
+pub struct IndexComparison {
     /// The differences, in the order of paths.
     pub differences: Vec<Difference>,
     /// Whether directories match their tree without a valid cached tree, so that
@@ -31,7 +31,7 @@ pub struct Comparison {
 
 /// The treatment of intent-to-add entries (`git add --intent-to-add`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Announced {
+pub enum IntentToAdd {
     /// Treat the entries as absent from the index.
     Absent,
     /// Treat the entries as empty files.
@@ -49,12 +49,12 @@ pub fn tree_and_index(
     index: &Index,
     cached: Option<&CachedTree>,
     pathspec: &Pathspec,
-    announced: Announced,
+    intent_to_add: IntentToAdd,
     read: &mut ReadTree<'_>,
-) -> Result<Comparison, Error> {
-    let mut walk = Walk {
+) -> Result<IndexComparison, Error> {
+    let mut walk = TreeIndexWalk {
         index,
-        announced,
+        intent_to_add,
         pathspec,
         read,
         path: BString::default(),
@@ -66,15 +66,15 @@ pub fn tree_and_index(
     let cached = cached.map(CachedTree::root);
     walk.run(root, cached)?;
     walk.found.sort_by(|one, two| one.path.cmp(&two.path));
-    Ok(Comparison {
+    Ok(IndexComparison {
         differences: walk.found,
         is_cache_stale: walk.is_cache_stale && pathspec.is_empty(),
     })
 }
 
-struct Walk<'a, 'r> {
+struct TreeIndexWalk<'a, 'r> {
     index: &'a Index,
-    announced: Announced,
+    intent_to_add: IntentToAdd,
     pathspec: &'a Pathspec,
     read: &'a mut ReadTree<'r>,
     /// The path of the current directory, with a slash at its end.
@@ -90,22 +90,22 @@ struct Walk<'a, 'r> {
 
 /// A directory that is being compared. Levels are on an explicit stack, because nested trees could
 /// overflow the stack of a thread.
-struct Level<'a> {
-    old: Peekable<IntoIter<TreeEntry>>,
-    new: New<'a>,
+struct ComparedDirectory<'a> {
+    old: Peekable<IntoIter<ListedTreeEntry>>,
+    new: NewSide<'a>,
     /// The length of the path of the parent directory.
     outer_len: usize,
 }
 
 /// The new side of a directory.
-enum New<'a> {
-    Index(Entries<'a>),
+enum NewSide<'a> {
+    Index(IndexDirectory<'a>),
     /// The tree of a sparse directory entry of the index.
-    Tree(Peekable<IntoIter<TreeEntry>>),
+    Tree(Peekable<IntoIter<ListedTreeEntry>>),
 }
 
 /// The entries of a directory in the index.
-struct Entries<'a> {
+struct IndexDirectory<'a> {
     left: Range<usize>,
     cached: Option<CachedDirectory<'a>>,
     /// The numbers of differences and of impure entries before the directory, if the directory has no
@@ -113,24 +113,24 @@ struct Entries<'a> {
     unknown_since: Option<[usize; 2]>,
 }
 
-impl Level<'_> {
+impl ComparedDirectory<'_> {
     fn is_done(&mut self) -> bool {
         let has_new = match &mut self.new {
-            New::Index(entries) => !entries.left.is_empty(),
-            New::Tree(new) => new.peek().is_some(),
+            NewSide::Index(entries) => !entries.left.is_empty(),
+            NewSide::Tree(new) => new.peek().is_some(),
         };
         !has_new && self.old.peek().is_none()
     }
 }
 
-impl<'a> Walk<'a, '_> {
+impl<'a> TreeIndexWalk<'a, '_> {
     fn run(
         &mut self,
         root: Option<&oid>,
         cached: Option<CachedDirectory<'a>>,
     ) -> Result<(), Error> {
         let top = self.with_index(root, 0..self.index.len(), cached)?;
-        let mut levels: Vec<Level<'a>> = top.into_iter().collect();
+        let mut levels: Vec<ComparedDirectory<'a>> = top.into_iter().collect();
         self.depth = levels.len();
         while let Some(level) = levels.last_mut() {
             if level.is_done() {
@@ -155,10 +155,13 @@ impl<'a> Walk<'a, '_> {
     }
 
     /// Compares the next name. Returns the directory to enter, if there is one.
-    fn step(&mut self, level: &mut Level<'a>) -> Result<Option<Level<'a>>, Error> {
+    fn step(
+        &mut self,
+        level: &mut ComparedDirectory<'a>,
+    ) -> Result<Option<ComparedDirectory<'a>>, Error> {
         let old = &mut level.old;
         match &mut level.new {
-            New::Tree(new) => {
+            NewSide::Tree(new) => {
                 let order = match (old.peek(), new.peek()) {
                     (None, _) => Ordering::Greater,
                     (_, None) => Ordering::Less,
@@ -168,10 +171,10 @@ impl<'a> Walk<'a, '_> {
                 let new = if order.is_ge() { new.next() } else { None };
                 self.tree_pair(old.as_ref(), new.as_ref())
             }
-            New::Index(entries) => {
+            NewSide::Index(entries) => {
                 let Range { start, end } = entries.left;
                 let child =
-                    (start < end).then(|| Name::at(self.index, start, end, self.path.len()));
+                    (start < end).then(|| IndexedName::at(self.index, start, end, self.path.len()));
                 let order = match (&child, old.peek()) {
                     (None, _) => Ordering::Greater,
                     (_, None) => Ordering::Less,
@@ -193,7 +196,7 @@ impl<'a> Walk<'a, '_> {
         tree: Option<&oid>,
         entries: Range<usize>,
         cached: Option<CachedDirectory<'a>>,
-    ) -> Result<Option<Level<'a>>, Error> {
+    ) -> Result<Option<ComparedDirectory<'a>>, Error> {
         let known = cached
             .filter(|cached| cached.entry_count() == Some(entries.len()))
             .and_then(|cached| cached.id());
@@ -202,9 +205,9 @@ impl<'a> Walk<'a, '_> {
         }
         check_depth(self.depth)?;
         let is_unknown = tree.is_some() && known.is_none();
-        Ok(Some(Level {
+        Ok(Some(ComparedDirectory {
             old: self.entries(tree)?,
-            new: New::Index(Entries {
+            new: NewSide::Index(IndexDirectory {
                 left: entries,
                 cached,
                 unknown_since: is_unknown.then_some([self.found.len(), self.impure]),
@@ -218,26 +221,29 @@ impl<'a> Walk<'a, '_> {
         &mut self,
         old: Option<&oid>,
         new: Option<&oid>,
-    ) -> Result<Option<Level<'a>>, Error> {
+    ) -> Result<Option<ComparedDirectory<'a>>, Error> {
         if old == new {
             return Ok(None);
         }
         check_depth(self.depth)?;
-        Ok(Some(Level {
+        Ok(Some(ComparedDirectory {
             old: self.entries(old)?,
-            new: New::Tree(self.entries(new)?),
+            new: NewSide::Tree(self.entries(new)?),
             outer_len: 0,
         }))
     }
 
-    fn entries(&mut self, tree: Option<&oid>) -> Result<Peekable<IntoIter<TreeEntry>>, Error> {
+    fn entries(
+        &mut self,
+        tree: Option<&oid>,
+    ) -> Result<Peekable<IntoIter<ListedTreeEntry>>, Error> {
         let entries = tree.map(|tree| read_tree(tree, self.read)).transpose()?;
         Ok(entries.unwrap_or_default().into_iter().peekable())
     }
 
-    fn end(&mut self, level: &Level<'_>) {
+    fn end(&mut self, level: &ComparedDirectory<'_>) {
         let now = [self.found.len(), self.impure];
-        if let New::Index(entries) = &level.new {
+        if let NewSide::Index(entries) = &level.new {
             self.is_cache_stale |= entries.unknown_since == Some(now);
         }
     }
@@ -246,10 +252,10 @@ impl<'a> Walk<'a, '_> {
     /// directory to enter, if there is one.
     fn pair(
         &mut self,
-        tree: Option<TreeEntry>,
-        child: Option<Name<'a>>,
+        tree: Option<ListedTreeEntry>,
+        child: Option<IndexedName<'a>>,
         cached: Option<CachedDirectory<'a>>,
-    ) -> Result<Option<Level<'a>>, Error> {
+    ) -> Result<Option<ComparedDirectory<'a>>, Error> {
         let name = child.as_ref().map(|child| child.name);
         let Some(name) = name.or(tree.as_ref().map(|tree| tree.name.as_ref())) else {
             return Ok(None);
@@ -261,7 +267,7 @@ impl<'a> Walk<'a, '_> {
             .as_ref()
             .is_some_and(|tree| !tree.is_canonical || (tree.is_directory() && child.is_none()));
         self.impure += usize::from(odd);
-        let is_directory = tree.as_ref().is_some_and(TreeEntry::is_directory)
+        let is_directory = tree.as_ref().is_some_and(ListedTreeEntry::is_directory)
             || child.as_ref().is_some_and(|child| child.is_directory);
         if !is_directory {
             let first = child.as_ref().map(|child| child.entries.start);
@@ -272,7 +278,7 @@ impl<'a> Walk<'a, '_> {
             }
             return Ok(None);
         }
-        if self.pathspec.directory(self.path.as_bstr()) == pathspec::Directory::Outside {
+        if self.pathspec.directory(self.path.as_bstr()) == pathspec::DirectoryRelation::Outside {
             return Ok(None);
         }
         let sparse = child
@@ -294,14 +300,17 @@ impl<'a> Walk<'a, '_> {
     /// Does the same for a name of one or both of two trees.
     fn tree_pair(
         &mut self,
-        old: Option<&TreeEntry>,
-        new: Option<&TreeEntry>,
-    ) -> Result<Option<Level<'a>>, Error> {
+        old: Option<&ListedTreeEntry>,
+        new: Option<&ListedTreeEntry>,
+    ) -> Result<Option<ComparedDirectory<'a>>, Error> {
         let Some(one) = new.or(old) else {
             return Ok(None);
         };
         self.path.extend_from_slice(&one.name);
-        let (old, new) = (old.map(TreeEntry::side), new.map(TreeEntry::side));
+        let (old, new) = (
+            old.map(ListedTreeEntry::side),
+            new.map(ListedTreeEntry::side),
+        );
         if !one.is_directory() {
             let is_submodule = new.or(old).is_some_and(|side| is_submodule(&side));
             if old != new && self.pathspec.matches(self.path.as_bstr(), is_submodule) {
@@ -315,24 +324,24 @@ impl<'a> Walk<'a, '_> {
             }
             return Ok(None);
         }
-        if self.pathspec.directory(self.path.as_bstr()) == pathspec::Directory::Outside {
+        if self.pathspec.directory(self.path.as_bstr()) == pathspec::DirectoryRelation::Outside {
             return Ok(None);
         }
         self.path.push(b'/');
-        let id = |side: &Option<Side>| side.map(|side| side.id);
+        let id = |side: &Option<DifferenceSide>| side.map(|side| side.id);
         self.with_tree(id(&old).as_deref(), id(&new).as_deref())
     }
 
-    fn file(&mut self, old: Option<Side>, child: Option<Name<'_>>) {
+    fn file(&mut self, old: Option<DifferenceSide>, child: Option<IndexedName<'_>>) {
         let mut unmerged = false;
         let new = child.and_then(|child| {
             let entry = self.index.entry(child.entries.start);
             unmerged = entry.stage() != 0;
-            let announced = entry.flags.contains(Flags::INTENT_TO_ADD);
-            self.impure += usize::from(announced);
-            let counts = self.announced == Announced::Empty || !announced;
+            let intent_to_add = entry.flags.contains(Flags::INTENT_TO_ADD);
+            self.impure += usize::from(intent_to_add);
+            let counts = self.intent_to_add == IntentToAdd::Empty || !intent_to_add;
             let present = !unmerged && counts;
-            present.then(|| Side {
+            present.then(|| DifferenceSide {
                 mode: entry.mode,
                 id: entry.id.to_owned(),
             })

@@ -6,14 +6,14 @@ use pronto_index::mode;
 use pronto_io::interrupt::Interrupt;
 
 use crate::error::check;
-use crate::pathspec::{Directory, Pathspec};
-use crate::tree_walk::{Go, Step, walk};
-use crate::{Error, Objects};
-use pronto_diff::{Difference, Side};
+use crate::pathspec::{DirectoryRelation, Pathspec};
+use crate::tree_walk::{Go, WalkEvent, walk};
+use crate::{Error, ObjectSource};
+use pronto_diff::{Difference, DifferenceSide};
 
 /// The depth of a comparison of trees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Depth {
+pub struct TreeDiffDepth {
     /// Recurse into directories that differ (`-r`).
     pub recursive: bool,
     /// Also report the directories that differ (`-t`). This is implied without `recursive`.
@@ -27,10 +27,10 @@ pub struct Depth {
 /// Fails with `ErrorKind::MissingObject` or `ErrorKind::CorruptObject` if a tree is missing or
 /// malformed, or with `ErrorKind::Interrupted`, which is checked before each tree.
 pub fn trees(
-    objects: &dyn Objects,
+    objects: &dyn ObjectSource,
     old: Option<ObjectId>,
     new: Option<ObjectId>,
-    depth: Depth,
+    depth: TreeDiffDepth,
     pathspec: &Pathspec,
     interrupt: &Interrupt,
 ) -> Result<Vec<Difference>, Error> {
@@ -40,9 +40,9 @@ pub fn trees(
     }
     walk(objects, None, old, new, &mut |step| {
         let (path, old, new) = match step {
-            Step::Enter(subtree) => (subtree.path, subtree.old, Some(subtree.new)),
-            Step::Gone(path, old) => (path, Some(old), None),
-            Step::Change(change) => {
+            WalkEvent::Enter(subtree) => (subtree.path, subtree.old, Some(subtree.new)),
+            WalkEvent::Gone(path, old) => (path, Some(old), None),
+            WalkEvent::Change(change) => {
                 let sides = change.old.iter().chain(&change.new);
                 let is_submodule = sides.into_iter().any(|side| side.mode == mode::GITLINK);
                 if pathspec.matches(change.path, is_submodule) {
@@ -51,14 +51,14 @@ pub fn trees(
                 }
                 return Ok(Go::On);
             }
-            Step::Same(_) | Step::Unchanged | Step::Leave => return Ok(Go::On),
+            WalkEvent::Same(_) | WalkEvent::Unchanged | WalkEvent::Leave => return Ok(Go::On),
         };
         check(interrupt)?;
         let shows = depth.show_trees || !depth.recursive;
         if shows && pathspec.names_directory(path, depth.recursive) {
             found.push(difference(path, old.map(tree), new.map(tree)));
         }
-        let is_outside = pathspec.directory(path) == Directory::Outside;
+        let is_outside = pathspec.directory(path) == DirectoryRelation::Outside;
         Ok(match depth.recursive && !is_outside {
             true => Go::On,
             false => Go::Past,
@@ -67,19 +67,19 @@ pub fn trees(
     Ok(found)
 }
 
-fn side(side: crate::unpack::Side) -> Side {
-    Side {
+fn side(side: crate::unpack::TreeFile) -> DifferenceSide {
+    DifferenceSide {
         mode: side.mode,
         id: side.id,
     }
 }
 
-fn tree(id: ObjectId) -> Side {
+fn tree(id: ObjectId) -> DifferenceSide {
     let mode = mode::TREE;
-    Side { mode, id }
+    DifferenceSide { mode, id }
 }
 
-fn difference(path: &BStr, old: Option<Side>, new: Option<Side>) -> Difference {
+fn difference(path: &BStr, old: Option<DifferenceSide>, new: Option<DifferenceSide>) -> Difference {
     Difference {
         path: path.to_owned(),
         old,
@@ -100,7 +100,7 @@ mod tests {
     /// Each tree has one directory, whose id is one more.
     struct Endless;
 
-    impl Objects for Endless {
+    impl ObjectSource for Endless {
         fn object(&self, id: &oid, buffer: &mut Vec<u8>) -> Result<Kind, Error> {
             buffer.clear();
             buffer.extend_from_slice(b"40000 d\0");
@@ -119,7 +119,7 @@ mod tests {
         );
         one = pronto_hash::parse_hex(format!("{one}").replacen('0', "1", 1).as_bytes())
             .expect("an id");
-        let depth = Depth {
+        let depth = TreeDiffDepth {
             recursive: true,
             show_trees: false,
         };

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bstr::{BStr, BString, ByteSlice};
 
-use crate::attributes::State;
+use crate::attributes::AttributeState;
 
 /// The encoding of a file.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -19,22 +19,22 @@ pub enum Encoding {
     /// The attribute is set or unset without a value, which Git rejects.
     Boolean,
     /// The encoding with this name.
-    Named(Arc<Named>),
+    Named(Arc<NamedEncoding>),
 }
 
 /// An encoding that the attribute names.
 #[derive(Debug, PartialEq)]
-pub struct Named {
+pub struct NamedEncoding {
     name: BString,
-    scheme: Scheme,
+    scheme: EncodingScheme,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Scheme {
+enum EncodingScheme {
     /// UTF-16 or UTF-32; `unit` is the number of bytes of a code unit.
     Unicode {
         unit: usize,
-        order: Order,
+        order: ByteOrder,
     },
     /// ISO-8859-1: the first 256 characters.
     Latin1,
@@ -44,7 +44,7 @@ enum Scheme {
 
 /// The byte order of code units, and whether a byte order mark precedes them.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Order {
+enum ByteOrder {
     /// The order that a required byte order mark states; little endian when writing.
     Marked,
     /// Little endian, without a byte order mark.
@@ -68,14 +68,14 @@ pub(super) enum Undecodable {
 }
 
 impl Encoding {
-    pub(super) fn from_state(state: &State) -> Self {
+    pub(super) fn from_state(state: &AttributeState) -> Self {
         match state {
-            State::Unspecified => Encoding::None,
-            State::Set | State::Unset => Encoding::Boolean,
-            State::Value(name) if name.is_empty() || is_utf8(name) => Encoding::None,
-            State::Value(name) => Encoding::Named(Arc::new(Named {
+            AttributeState::Unspecified => Encoding::None,
+            AttributeState::Set | AttributeState::Unset => Encoding::Boolean,
+            AttributeState::Value(name) if name.is_empty() || is_utf8(name) => Encoding::None,
+            AttributeState::Value(name) => Encoding::Named(Arc::new(NamedEncoding {
                 name: name.as_ref().clone(),
-                scheme: Scheme::from_name(name.as_bstr()),
+                scheme: EncodingScheme::from_name(name.as_bstr()),
             })),
         }
     }
@@ -84,10 +84,12 @@ impl Encoding {
 /// Converts `text` from the encoding `from` to the encoding `to`, which have names of `iconv`. Returns
 /// `None` if an encoding is unknown, or `text` cannot be converted.
 pub fn reencode(text: &[u8], from: &BStr, to: &BStr) -> Option<Vec<u8>> {
-    let named = |name: &BStr| match Encoding::from_state(&State::Value(Arc::new(name.to_owned()))) {
-        Encoding::Named(named) => Some(named),
-        _ => None,
-    };
+    let named =
+        |name: &BStr| match Encoding::from_state(&AttributeState::Value(Arc::new(name.to_owned())))
+        {
+            Encoding::Named(named) => Some(named),
+            _ => None,
+        };
     let mut decoded = Vec::new();
     match named(from) {
         Some(from) => from.decode(text, &mut decoded).ok()?,
@@ -104,33 +106,33 @@ fn is_utf8(name: &BString) -> bool {
     name.eq_ignore_ascii_case(b"utf-8") || name.eq_ignore_ascii_case(b"utf8")
 }
 
-impl Scheme {
+impl EncodingScheme {
     fn from_name(name: &BStr) -> Self {
         let lower = name.to_ascii_lowercase();
-        let unicode = |unit, order| Scheme::Unicode { unit, order };
+        let unicode = |unit, order| EncodingScheme::Unicode { unit, order };
         let rest = lower
             .strip_prefix(b"utf-")
             .or_else(|| lower.strip_prefix(b"utf"));
         match rest {
-            Some(b"16") => unicode(2, Order::Marked),
-            Some(b"16le") => unicode(2, Order::Little),
-            Some(b"16be") => unicode(2, Order::Big),
-            Some(b"16le-bom") => unicode(2, Order::LittleMarked),
-            Some(b"32") => unicode(4, Order::Marked),
-            Some(b"32le") => unicode(4, Order::Little),
-            Some(b"32be") => unicode(4, Order::Big),
+            Some(b"16") => unicode(2, ByteOrder::Marked),
+            Some(b"16le") => unicode(2, ByteOrder::Little),
+            Some(b"16be") => unicode(2, ByteOrder::Big),
+            Some(b"16le-bom") => unicode(2, ByteOrder::LittleMarked),
+            Some(b"32") => unicode(4, ByteOrder::Marked),
+            Some(b"32le") => unicode(4, ByteOrder::Little),
+            Some(b"32be") => unicode(4, ByteOrder::Big),
             _ => match lower.as_slice() {
                 b"iso-8859-1" | b"iso8859-1" | b"iso_8859-1" | b"latin1" | b"latin-1" | b"l1" => {
-                    Scheme::Latin1
+                    EncodingScheme::Latin1
                 }
                 _ => gix_filter::encoding::Encoding::for_label(&lower)
-                    .map_or(Scheme::Unknown, Scheme::Other),
+                    .map_or(EncodingScheme::Unknown, EncodingScheme::Other),
             },
         }
     }
 }
 
-impl Named {
+impl NamedEncoding {
     /// Returns the name as the attribute spells it.
     pub fn name(&self) -> &BStr {
         self.name.as_bstr()
@@ -143,9 +145,9 @@ impl Named {
             return false;
         };
         match self.scheme {
-            Scheme::Unicode { unit, order } => {
-                let big = order == Order::Big;
-                if matches!(order, Order::Marked | Order::LittleMarked) {
+            EncodingScheme::Unicode { unit, order } => {
+                let big = order == ByteOrder::Big;
+                if matches!(order, ByteOrder::Marked | ByteOrder::LittleMarked) {
                     put(u32::from('\u{feff}'), unit, big, out);
                 }
                 for character in text.chars() {
@@ -159,17 +161,17 @@ impl Named {
                 }
                 true
             }
-            Scheme::Latin1 => text.chars().all(|character| {
+            EncodingScheme::Latin1 => text.chars().all(|character| {
                 u8::try_from(u32::from(character))
                     .map(|byte| out.push(byte))
                     .is_ok()
             }),
-            Scheme::Other(encoding) => {
+            EncodingScheme::Other(encoding) => {
                 let (bytes, _, unmappable) = encoding.encode(text);
                 out.extend_from_slice(&bytes);
                 !unmappable
             }
-            Scheme::Unknown => false,
+            EncodingScheme::Unknown => false,
         }
     }
 
@@ -177,20 +179,20 @@ impl Named {
     pub(super) fn decode(&self, file: &[u8], out: &mut Vec<u8>) -> Result<(), Undecodable> {
         out.clear();
         match self.scheme {
-            Scheme::Unicode { unit, order } => decode_unicode(file, unit, order, out),
-            Scheme::Latin1 => {
+            EncodingScheme::Unicode { unit, order } => decode_unicode(file, unit, order, out),
+            EncodingScheme::Latin1 => {
                 let characters = file.iter().map(|byte| char::from(*byte));
                 out.extend(characters.collect::<String>().into_bytes());
                 Ok(())
             }
-            Scheme::Other(encoding) => {
+            EncodingScheme::Other(encoding) => {
                 let text = encoding
                     .decode_without_bom_handling_and_without_replacement(file)
                     .ok_or(Undecodable::Malformed)?;
                 out.extend_from_slice(text.as_bytes());
                 Ok(())
             }
-            Scheme::Unknown => Err(Undecodable::Malformed),
+            EncodingScheme::Unknown => Err(Undecodable::Malformed),
         }
     }
 }
@@ -215,7 +217,7 @@ fn get(bytes: &[u8], big: bool) -> u32 {
 fn decode_unicode(
     file: &[u8],
     unit: usize,
-    order: Order,
+    order: ByteOrder,
     out: &mut Vec<u8>,
 ) -> Result<(), Undecodable> {
     let mark = u32::from('\u{feff}');
@@ -223,15 +225,15 @@ fn decode_unicode(
     let little_mark = first.is_some_and(|first| get(first, false) == mark);
     let big_mark = first.is_some_and(|first| get(first, true) == mark);
     let (big, skip) = match order {
-        Order::Little | Order::Big if little_mark || big_mark => {
+        ByteOrder::Little | ByteOrder::Big if little_mark || big_mark => {
             return Err(Undecodable::MarkProhibited);
         }
-        Order::Little => (false, 0),
-        Order::Big => (true, 0),
-        Order::Marked | Order::LittleMarked if little_mark => (false, unit),
-        Order::Marked if big_mark => (true, unit),
-        Order::Marked => return Err(Undecodable::MarkRequired),
-        Order::LittleMarked => (false, 0),
+        ByteOrder::Little => (false, 0),
+        ByteOrder::Big => (true, 0),
+        ByteOrder::Marked | ByteOrder::LittleMarked if little_mark => (false, unit),
+        ByteOrder::Marked if big_mark => (true, unit),
+        ByteOrder::Marked => return Err(Undecodable::MarkRequired),
+        ByteOrder::LittleMarked => (false, 0),
     };
     let units = file[skip..].chunks(unit);
     if !file.len().is_multiple_of(unit) {
@@ -256,8 +258,8 @@ fn decode_unicode(
 mod tests {
     use super::*;
 
-    fn named(name: &str) -> Arc<Named> {
-        match Encoding::from_state(&State::Value(Arc::new(name.into()))) {
+    fn named(name: &str) -> Arc<NamedEncoding> {
+        match Encoding::from_state(&AttributeState::Value(Arc::new(name.into()))) {
             Encoding::Named(named) => named,
             other => panic!("{name} is {other:?}"),
         }

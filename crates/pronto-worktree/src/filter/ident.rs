@@ -4,7 +4,7 @@ use bstr::ByteSlice;
 use pronto_hash::ObjectId;
 
 /// An `$Id$` keyword in a text.
-struct Found {
+struct IdentKeyword {
     /// The position of its first `$`.
     start: usize,
     /// The position after its last `$`.
@@ -12,13 +12,13 @@ struct Found {
 }
 
 /// Finds the next keyword from position `from`. A keyword does not span lines.
-fn find(text: &[u8], mut from: usize) -> Option<Found> {
+fn find(text: &[u8], mut from: usize) -> Option<IdentKeyword> {
     loop {
         let start = from + text.get(from..)?.find(b"$Id")?;
         let after = start + 3;
         match text.get(after)? {
             b'$' => {
-                return Some(Found {
+                return Some(IdentKeyword {
                     start,
                     end: after + 1,
                 });
@@ -27,7 +27,7 @@ fn find(text: &[u8], mut from: usize) -> Option<Found> {
                 let rest = &text[after..];
                 let stop = rest.find_byteset(b"$\n")?;
                 if rest[stop] == b'$' {
-                    return Some(Found {
+                    return Some(IdentKeyword {
                         start,
                         end: after + stop + 1,
                     });

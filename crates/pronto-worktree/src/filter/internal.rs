@@ -3,7 +3,7 @@
 use bstr::BStr;
 
 use super::ident;
-use super::{Conversion, Encoding, Settings, Warning};
+use super::{Encoding, FilterWarning, PathConversion, Settings};
 use crate::{Error, ErrorKind};
 
 /// Converts blobs, one after another, with reusable buffers. Each thread has its own value.
@@ -12,7 +12,7 @@ pub struct Internal {
     /// The result of the last conversion. `next` is the buffer for the next one.
     current: Vec<u8>,
     next: Vec<u8>,
-    warnings: Vec<Warning>,
+    warnings: Vec<FilterWarning>,
 }
 
 impl Internal {
@@ -24,7 +24,7 @@ impl Internal {
         &'a mut self,
         path: &BStr,
         blob: &'a [u8],
-        conversion: &Conversion,
+        conversion: &PathConversion,
         settings: &Settings,
     ) -> Result<&'a [u8], Error> {
         if !conversion.changes_towards_worktree(settings) {
@@ -54,7 +54,7 @@ impl Internal {
                     std::mem::swap(&mut self.current, &mut self.next);
                     changed = true;
                 } else {
-                    self.warnings.push(Warning::NotEncodable {
+                    self.warnings.push(FilterWarning::NotEncodable {
                         path: path.to_owned(),
                         encoding: encoding.name().into(),
                     });
@@ -70,7 +70,7 @@ impl Internal {
     }
 
     /// Removes and returns the collected warnings.
-    pub fn take_warnings(&mut self) -> Vec<Warning> {
+    pub fn take_warnings(&mut self) -> Vec<FilterWarning> {
         std::mem::take(&mut self.warnings)
     }
 }

@@ -8,21 +8,21 @@ use gix_filter::driver::apply::{Context, Delay, MaybeDelayed};
 use gix_filter::driver::{Key, Operation, Process, State, shutdown};
 use pronto_hash::ObjectId;
 
-use super::{Conversion, Direction, Driver, Settings, Warning};
+use super::{Direction, Driver, FilterWarning, PathConversion, Settings};
 use crate::{Error, ErrorKind};
 
 /// Runs filter programs for one operation, in one thread. Long-running processes end when the value is
 /// dropped.
-pub struct Programs {
+pub struct FilterPrograms {
     state: State,
     /// The shell text that changes to the top of the worktree before each program.
     prelude: BString,
-    warnings: Vec<Warning>,
+    warnings: Vec<FilterWarning>,
 }
 
 /// The result of running a filter program.
 #[derive(Debug)]
-pub enum Asked {
+pub enum FilterAnswer {
     /// The buffer holds the result.
     Filtered,
     /// The content is unchanged: there is no program, or an optional program failed.
@@ -51,18 +51,18 @@ impl Delayed {
     }
 }
 
-impl std::fmt::Debug for Programs {
+impl std::fmt::Debug for FilterPrograms {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Programs").finish_non_exhaustive()
     }
 }
 
-impl Programs {
+impl FilterPrograms {
     /// Creates the value without starting a program.
     pub fn new(settings: &Settings) -> Self {
         let mut state = State::default();
         state.context.git_dir.clone_from(&settings.git_dir);
-        Programs {
+        FilterPrograms {
             state,
             prelude: prelude(settings),
             warnings: Vec::new(),
@@ -79,9 +79,9 @@ impl Programs {
         file: &FileToSmudge<'_>,
         settings: &Settings,
         out: &mut Vec<u8>,
-    ) -> Result<Asked, Error> {
+    ) -> Result<FilterAnswer, Error> {
         let Some(driver) = file.conversion.driver(settings) else {
-            return Ok(Asked::Unfiltered);
+            return Ok(FilterAnswer::Unfiltered);
         };
         let delay = if file.may_delay {
             Delay::Allow
@@ -123,7 +123,7 @@ impl Programs {
         content: &[u8],
         driver: &Driver,
         out: &mut Vec<u8>,
-    ) -> Result<Asked, Error> {
+    ) -> Result<FilterAnswer, Error> {
         let context = Context {
             rela_path: path,
             ref_name: None,
@@ -148,7 +148,7 @@ impl Programs {
         delay: Delay,
         context: Context<'_, '_>,
         out: &mut Vec<u8>,
-    ) -> Result<Asked, Error> {
+    ) -> Result<FilterAnswer, Error> {
         out.clear();
         let (operation, verb) = match direction {
             Direction::ToWorktree => (Operation::Smudge, "smudge"),
@@ -169,7 +169,7 @@ impl Programs {
         };
         let missing = missing_program(driver, direction);
         let received = match &missing {
-            Some(_) => Received::Nothing,
+            Some(_) => RawAnswer::Nothing,
             None => {
                 let input = &mut &content[..];
                 let answer = self
@@ -179,14 +179,14 @@ impl Programs {
             }
         };
         let failed = match received {
-            Received::Filtered => return Ok(Asked::Filtered),
-            Received::Delayed(key) => {
+            RawAnswer::Filtered => return Ok(FilterAnswer::Filtered),
+            RawAnswer::Delayed(key) => {
                 let command = driver.process.clone().unwrap_or_default();
-                return Ok(Asked::Delayed(Delayed { key, command }));
+                return Ok(FilterAnswer::Delayed(Delayed { key, command }));
             }
-            Received::Nothing => None,
-            Received::Refused => Some(None),
-            Received::Broken(error) => {
+            RawAnswer::Nothing => None,
+            RawAnswer::Refused => Some(None),
+            RawAnswer::Broken(error) => {
                 if driver.process.is_some() && error.kind() != std::io::ErrorKind::Other {
                     self.forget(&program, operation, path);
                 }
@@ -205,7 +205,7 @@ impl Programs {
             };
             return Err(Error::new(ErrorKind::Filter, message));
         }
-        Ok(Asked::Unfiltered)
+        Ok(FilterAnswer::Unfiltered)
     }
 
     /// Stores the warnings about a program that failed, with its exit code if it had one.
@@ -216,11 +216,11 @@ impl Programs {
         });
         let command = command.cloned().unwrap_or_default();
         self.warnings
-            .extend(code.map(|code| Warning::ProgramExited {
+            .extend(code.map(|code| FilterWarning::ProgramExited {
                 command: command.clone(),
                 code,
             }));
-        self.warnings.push(Warning::ProgramFailed { command });
+        self.warnings.push(FilterWarning::ProgramFailed { command });
     }
 
     /// Forgets the process of `program`, which ended in the middle of an answer, so that the next
@@ -267,12 +267,12 @@ impl Programs {
     }
 
     /// Removes and returns the collected warnings.
-    pub fn take_warnings(&mut self) -> Vec<Warning> {
+    pub fn take_warnings(&mut self) -> Vec<FilterWarning> {
         std::mem::take(&mut self.warnings)
     }
 }
 
-impl Drop for Programs {
+impl Drop for FilterPrograms {
     fn drop(&mut self) {
         // As in Git, exit codes are ignored: every answer was checked before.
         let _ = self.state.shutdown(shutdown::Mode::WaitForProcesses);
@@ -280,7 +280,7 @@ impl Drop for Programs {
 }
 
 /// Returns the warnings about a program that does not exist; `None` if it exists, or if only a shell can tell.
-fn missing_program(driver: &Driver, direction: Direction) -> Option<Vec<Warning>> {
+fn missing_program(driver: &Driver, direction: Direction) -> Option<Vec<FilterWarning>> {
     use std::os::unix::ffi::OsStrExt;
     let given = |command: &'_ Option<BString>| command.clone().filter(|text| !text.is_empty());
     let process = given(&driver.process);
@@ -294,18 +294,18 @@ fn missing_program(driver: &Driver, direction: Direction) -> Option<Vec<Warning>
     if is_elsewhere || pronto_io::child::find(std::ffi::OsStr::from_bytes(&command)).is_some() {
         return None;
     }
-    let mut warnings = vec![Warning::ProgramMissing {
+    let mut warnings = vec![FilterWarning::ProgramMissing {
         command: command.clone(),
         is_process,
     }];
     if !is_process {
-        warnings.push(Warning::ProgramFailed { command });
+        warnings.push(FilterWarning::ProgramFailed { command });
     }
     Some(warnings)
 }
 
 /// The answer of a program, as it was read.
-enum Received {
+enum RawAnswer {
     /// The whole result.
     Filtered,
     /// The process has delayed its answer.
@@ -323,19 +323,19 @@ fn receive(
     answer: gix_error::Result<Option<MaybeDelayed<'_>>>,
     is_process: bool,
     out: &mut Vec<u8>,
-) -> Received {
+) -> RawAnswer {
     match answer {
-        Ok(Some(MaybeDelayed::Delayed(key))) => Received::Delayed(key),
+        Ok(Some(MaybeDelayed::Delayed(key))) => RawAnswer::Delayed(key),
         Ok(Some(MaybeDelayed::Immediate(mut output))) => match output.read_to_end(out) {
-            Ok(_) => Received::Filtered,
+            Ok(_) => RawAnswer::Filtered,
             // A program with exit code 0 need not read its whole input; its output is complete.
             Err(error) if !is_process && error.kind() == std::io::ErrorKind::BrokenPipe => {
-                Received::Filtered
+                RawAnswer::Filtered
             }
-            Err(error) => Received::Broken(error),
+            Err(error) => RawAnswer::Broken(error),
         },
-        Ok(None) => Received::Nothing,
-        Err(_) => Received::Refused,
+        Ok(None) => RawAnswer::Nothing,
+        Err(_) => RawAnswer::Refused,
     }
 }
 
@@ -388,7 +388,7 @@ pub struct FileToSmudge<'a> {
     /// The content, after the conversions of [`Internal`](super::Internal).
     pub content: &'a [u8],
     /// The conversion of the path, which determines the program.
-    pub conversion: &'a Conversion,
+    pub conversion: &'a PathConversion,
     /// Whether a long-running process may delay its answer.
     pub may_delay: bool,
 }

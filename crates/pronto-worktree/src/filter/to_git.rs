@@ -8,20 +8,23 @@ use gix_filter::eol::{convert_to_git, convert_to_git::Options};
 
 use super::encoding::Undecodable;
 use super::warning::{EncodingFlaw, LineEnding, Warnings};
-use super::{Asked, Conversion, Encoding, Programs, SafeCrlf, Settings, Warning, ident};
-use crate::attributes::Stack;
+use super::{
+    Encoding, FilterAnswer, FilterPrograms, FilterWarning, PathConversion, SafeCrlf, Settings,
+    ident,
+};
+use crate::attributes::AttributeStack;
 use crate::{Error, ErrorKind};
 
 /// Converts files, one after another. Each thread has its own value; long-running filters end when it
 /// is dropped.
 pub struct ToGit {
-    attributes: Stack,
+    attributes: AttributeStack,
     settings: Arc<Settings>,
     /// The filter programs, created when the first one is needed.
-    programs: Option<Programs>,
+    programs: Option<FilterPrograms>,
     current: Vec<u8>,
     next: Vec<u8>,
-    warnings: Vec<Warning>,
+    warnings: Vec<FilterWarning>,
     /// A shared collection of warnings.
     collected: Option<Arc<Warnings>>,
 }
@@ -32,7 +35,7 @@ pub type InIndex<'a> = dyn FnMut(&mut Vec<u8>) -> Result<bool, Error> + 'a;
 
 impl ToGit {
     /// Creates a converter. `attributes` must select [`ATTRIBUTES`](super::ATTRIBUTES).
-    pub fn new(attributes: Stack, settings: Arc<Settings>) -> Self {
+    pub fn new(attributes: AttributeStack, settings: Arc<Settings>) -> Self {
         ToGit {
             attributes,
             settings,
@@ -53,7 +56,7 @@ impl ToGit {
 
     /// Uses `programs`, whose processes may be running already.
     #[must_use]
-    pub fn with_programs(mut self, programs: Option<Programs>) -> Self {
+    pub fn with_programs(mut self, programs: Option<FilterPrograms>) -> Self {
         self.programs = programs;
         self
     }
@@ -62,7 +65,7 @@ impl ToGit {
     ///
     /// # Errors
     /// When an attributes file cannot be read, or a setting is malformed.
-    pub fn conversion(&mut self, path: &BStr) -> Result<Conversion, Error> {
+    pub fn conversion(&mut self, path: &BStr) -> Result<PathConversion, Error> {
         self.settings.check_towards_git()?;
         let states = self.attributes.states(path)?;
         Ok(self.settings.conversion(states))
@@ -102,7 +105,7 @@ impl ToGit {
     pub fn convert_as<'a>(
         &'a mut self,
         path: &BStr,
-        conversion: &Conversion,
+        conversion: &PathConversion,
         file: &'a [u8],
         in_index: &mut InIndex<'_>,
     ) -> Result<Cow<'a, [u8]>, Error> {
@@ -124,7 +127,7 @@ impl ToGit {
     fn apply(
         &mut self,
         path: &BStr,
-        conversion: &Conversion,
+        conversion: &PathConversion,
         file: &[u8],
         in_index: &mut InIndex<'_>,
     ) -> Result<bool, Error> {
@@ -156,7 +159,7 @@ impl ToGit {
         &mut self,
         path: &BStr,
         file: &[u8],
-        conversion: &Conversion,
+        conversion: &PathConversion,
         settings: &Settings,
     ) -> Result<bool, Error> {
         let Some(driver) = conversion.driver(settings) else {
@@ -165,10 +168,12 @@ impl ToGit {
         if !driver.acts_towards(super::Direction::ToGit) {
             return Ok(false);
         }
-        let programs = self.programs.get_or_insert_with(|| Programs::new(settings));
+        let programs = self
+            .programs
+            .get_or_insert_with(|| FilterPrograms::new(settings));
         let asked = programs.clean(path, file, driver, &mut self.current);
         self.warnings.append(&mut programs.take_warnings());
-        Ok(matches!(asked?, Asked::Filtered))
+        Ok(matches!(asked?, FilterAnswer::Filtered))
     }
 
     /// Decodes `file`, or the content of the buffer.
@@ -176,7 +181,7 @@ impl ToGit {
         &mut self,
         path: &BStr,
         file: Option<&[u8]>,
-        conversion: &Conversion,
+        conversion: &PathConversion,
     ) -> Result<bool, Error> {
         let source = file.unwrap_or(&self.current);
         let encoding = match &conversion.encoding {
@@ -194,7 +199,7 @@ impl ToGit {
             Err(Undecodable::MarkRequired) => EncodingFlaw::MarkRequired,
             Err(Undecodable::Malformed) => EncodingFlaw::Malformed,
         };
-        let warning = Warning::NotDecodable {
+        let warning = FilterWarning::NotDecodable {
             path: path.to_owned(),
             encoding: encoding.name().into(),
             flaw,
@@ -220,7 +225,7 @@ impl ToGit {
     }
 
     /// Removes and returns the collected warnings.
-    pub fn take_warnings(&mut self) -> Vec<Warning> {
+    pub fn take_warnings(&mut self) -> Vec<FilterWarning> {
         std::mem::take(&mut self.warnings)
     }
 }
@@ -233,10 +238,10 @@ impl std::fmt::Debug for ToGit {
 
 fn to_lf(
     source: &[u8],
-    conversion: &Conversion,
+    conversion: &PathConversion,
     settings: &Settings,
     out: &mut Vec<u8>,
-    warnings: &mut Vec<Warning>,
+    warnings: &mut Vec<FilterWarning>,
     path: &BStr,
     in_index: &mut InIndex<'_>,
 ) -> Result<bool, Error> {
@@ -275,9 +280,9 @@ fn to_lf(
 fn warn_of_line_endings(
     source: &[u8],
     converted: bool,
-    conversion: &Conversion,
+    conversion: &PathConversion,
     settings: &Settings,
-    warnings: &mut Vec<Warning>,
+    warnings: &mut Vec<FilterWarning>,
     path: &BStr,
 ) -> Result<(), Error> {
     let config = settings.eol_configuration();
@@ -306,6 +311,6 @@ fn warn_of_line_endings(
         return Err(Error::new(ErrorKind::Filter, message));
     }
     let path = path.to_owned();
-    warnings.push(Warning::LineEndings { path, lost, kept });
+    warnings.push(FilterWarning::LineEndings { path, lost, kept });
     Ok(())
 }

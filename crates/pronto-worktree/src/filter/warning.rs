@@ -32,7 +32,7 @@ pub enum EncodingFlaw {
 /// message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Warning {
+pub enum FilterWarning {
     /// The content cannot be encoded in its `working-tree-encoding`.
     NotEncodable {
         /// The path from the top of the worktree.
@@ -80,15 +80,15 @@ pub enum Warning {
     },
 }
 
-impl Warning {
+impl FilterWarning {
     /// Returns whether Git reports the warning as an error.
     pub fn is_error(&self) -> bool {
-        !matches!(self, Warning::LineEndings { .. })
+        !matches!(self, FilterWarning::LineEndings { .. })
     }
 
     /// Returns the advice that Git prints before the message.
     pub fn hint(&self) -> Option<String> {
-        let Warning::NotDecodable {
+        let FilterWarning::NotDecodable {
             path,
             encoding,
             flaw,
@@ -121,13 +121,13 @@ impl fmt::Display for LineEnding {
     }
 }
 
-impl fmt::Display for Warning {
+impl fmt::Display for FilterWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Warning::NotEncodable { path, encoding } => {
+            FilterWarning::NotEncodable { path, encoding } => {
                 write!(f, "failed to encode '{path}' from UTF-8 to {encoding}")
             }
-            Warning::NotDecodable {
+            FilterWarning::NotDecodable {
                 path,
                 encoding,
                 flaw,
@@ -142,13 +142,13 @@ impl fmt::Display for Warning {
                     write!(f, "failed to encode '{path}' from {encoding} to UTF-8")
                 }
             },
-            Warning::ProgramExited { command, code } => {
+            FilterWarning::ProgramExited { command, code } => {
                 write!(f, "external filter '{command}' failed {code}")
             }
-            Warning::ProgramFailed { command } => {
+            FilterWarning::ProgramFailed { command } => {
                 write!(f, "external filter '{command}' failed")
             }
-            Warning::ProgramMissing {
+            FilterWarning::ProgramMissing {
                 command,
                 is_process,
             } => {
@@ -162,7 +162,7 @@ impl fmt::Display for Warning {
                      error: cannot fork to run {what} '{command}'"
                 )
             }
-            Warning::LineEndings { path, lost, kept } => write!(
+            FilterWarning::LineEndings { path, lost, kept } => write!(
                 f,
                 "in the working copy of '{path}', {lost} will be replaced by {kept} the next \
                  time Git touches it"
@@ -173,11 +173,11 @@ impl fmt::Display for Warning {
 
 /// The warnings of converters in several threads, for a report in the order of paths.
 #[derive(Debug, Default)]
-pub struct Warnings(Mutex<Vec<(BString, Warning)>>);
+pub struct Warnings(Mutex<Vec<(BString, FilterWarning)>>);
 
 impl Warnings {
     /// Adds warnings about the file `path`.
-    pub fn add(&self, path: &BStr, warnings: impl IntoIterator<Item = Warning>) {
+    pub fn add(&self, path: &BStr, warnings: impl IntoIterator<Item = FilterWarning>) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.extend(
             warnings
@@ -188,7 +188,7 @@ impl Warnings {
 
     /// Removes and returns the collected warnings, sorted by path. Duplicates about a file that was
     /// converted twice are removed.
-    pub fn take(&self) -> Vec<Warning> {
+    pub fn take(&self) -> Vec<FilterWarning> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut taken = std::mem::take(&mut *all);
         drop(all);

@@ -1,14 +1,14 @@
 //! A single pathspec.
 
-use crate::glob::{self, How};
+use crate::glob::{self, MatchOptions};
 use bstr::{BStr, BString, ByteSlice};
 
 use super::magic::{Magic, parse_magic};
-use super::{Defaults, split_from_top, wrong};
+use super::{PathspecDefaults, split_from_top, wrong};
 use crate::Error;
 
 #[derive(Clone, Debug)]
-pub(super) struct Item {
+pub(super) struct PathspecItem {
     pub(super) original: BString,
     /// The path or pattern relative to the top, without a slash at its end.
     pub(super) text: BString,
@@ -26,7 +26,7 @@ pub(super) struct Item {
 
 /// The relation of a pathspec to a directory. Later variants take precedence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Relation {
+pub(super) enum PathspecRelation {
     Outside,
     /// All paths in the directory match.
     Inside,
@@ -39,20 +39,20 @@ pub(super) enum Relation {
 
 /// The extent to which a pathspec matches the content of a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reach {
+pub(super) enum PathspecExtent {
     /// The directory itself, or some paths below it.
     Some,
     /// Also all paths beside the directory.
     All,
 }
 
-impl Item {
+impl PathspecItem {
     pub(super) fn parse(
         spec: &BStr,
         prefix: &BStr,
         work_tree: &std::path::Path,
-        defaults: Defaults,
-    ) -> Result<Item, Error> {
+        defaults: PathspecDefaults,
+    ) -> Result<PathspecItem, Error> {
         if spec.is_empty() {
             return Err(wrong(
                 "empty string is not a valid pathspec. please use . instead if you meant to match \
@@ -75,7 +75,7 @@ impl Item {
                 "{spec}: 'literal' and 'glob' are incompatible"
             )));
         }
-        let mut item = Item::parse_path(path, prefix, work_tree, magic)?;
+        let mut item = PathspecItem::parse_path(path, prefix, work_tree, magic)?;
         item.original = spec.to_owned();
         Ok(item)
     }
@@ -85,7 +85,7 @@ impl Item {
         prefix: &BStr,
         work_tree: &std::path::Path,
         magic: Magic,
-    ) -> Result<Item, Error> {
+    ) -> Result<PathspecItem, Error> {
         let prefix = if magic.top { "".into() } else { prefix };
         let (mut text, prefix_len) = split_from_top(path, prefix, work_tree)
             .map_err(|error| wrong(format!("{path}: {}", error.message())))?;
@@ -102,7 +102,7 @@ impl Item {
         } else {
             text.len()
         };
-        Ok(Item {
+        Ok(PathspecItem {
             original: path.to_owned(),
             text,
             is_directory,
@@ -134,31 +134,31 @@ impl Item {
     }
 
     /// Returns the relation to the directory `name`. `path` is the same path with a slash at its end.
-    pub(super) fn relation(&self, name: &BStr, path: &BStr) -> Relation {
+    pub(super) fn relation(&self, name: &BStr, path: &BStr) -> PathspecRelation {
         let exact = name.len() == self.text.len() && self.same(name, &self.text);
         if exact && self.is_directory {
-            return Relation::Exact;
+            return PathspecRelation::Exact;
         }
         let below = path.get(self.text.len()) == Some(&b'/');
         if self.text.is_empty() || (below && self.same(&path[..self.text.len()], &self.text)) {
-            return Relation::Inside;
+            return PathspecRelation::Inside;
         }
         let has_wildcards = self.literal_len < self.text.len();
         let literal = &self.text[..self.literal_len];
         let starts = path.len() >= literal.len() && self.same(&path[..literal.len()], literal);
         if has_wildcards && starts && self.wildmatch(path) {
-            return Relation::Wildcard;
+            return PathspecRelation::Wildcard;
         }
         let is_above =
             self.text.get(name.len()) == Some(&b'/') && self.same(name, &self.text[..name.len()]);
         match is_above || (has_wildcards && starts) {
-            true => Relation::Leading,
-            false => Relation::Outside,
+            true => PathspecRelation::Leading,
+            false => PathspecRelation::Outside,
         }
     }
 
     fn wildmatch(&self, path: &BStr) -> bool {
-        let how = How {
+        let how = MatchOptions {
             in_components: self.glob,
             fold_case: self.icase,
         };
@@ -186,7 +186,7 @@ impl Item {
 
     /// Returns the extent to which a comparison of trees matches the directory at `path` (without a
     /// slash at its end).
-    pub(super) fn reach(&self, path: &BStr, recursive: bool) -> Option<Reach> {
+    pub(super) fn reach(&self, path: &BStr, recursive: bool) -> Option<PathspecExtent> {
         let (above, name) = path.split_at(path.rfind_byte(b'/').map_or(0, |slash| slash + 1));
         let slash: &[u8] = if self.is_directory { b"/" } else { b"" };
         let whole = [self.text.as_bytes(), slash].concat();
@@ -195,7 +195,7 @@ impl Item {
             Some(start) if self.same(start, &whole) => {
                 let ends = whole.is_empty() || whole.ends_with(b"/");
                 if ends || above.get(whole.len()) == Some(&b'/') {
-                    return Some(Reach::All);
+                    return Some(PathspecExtent::All);
                 }
                 false
             }
@@ -211,7 +211,7 @@ impl Item {
                     false => start == name,
                 });
             if is_name && matches!(rest.get(name.len()), None | Some(b'/')) {
-                return Some(Reach::Some);
+                return Some(PathspecExtent::Some);
             }
         } else {
             let literal = &whole[..self.literal_len];
@@ -220,7 +220,7 @@ impl Item {
                 return None;
             }
         }
-        (has_wildcards && (recursive || self.wildmatch(path))).then_some(Reach::Some)
+        (has_wildcards && (recursive || self.wildmatch(path))).then_some(PathspecExtent::Some)
     }
 
     /// Returns whether a path below the directory `path`, which does not match itself, could match.

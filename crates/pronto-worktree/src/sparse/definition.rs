@@ -4,19 +4,19 @@ use std::collections::BTreeSet;
 
 use bstr::{BStr, BString, ByteSlice};
 
-use super::{Rules, Sparse, parent, trim_end};
+use super::{Sparse, SparseRules, parent, trim_end};
 use crate::{Error, ErrorKind};
 
 /// The definition of a sparse checkout.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Definition {
+pub enum SparseDefinition {
     /// Cone mode: these directories with their whole content, and the files in their parents.
     Directories(BTreeSet<BString>),
     /// Patterns without cone mode.
     Patterns(Vec<BString>),
 }
 
-impl Definition {
+impl SparseDefinition {
     /// Parses `info/sparse-checkout`. With `cone` (`core.sparseCheckoutCone`) the lines are
     /// directories. If a line does not have this form, the second value is the first such line, and all
     /// lines are read as patterns.
@@ -25,16 +25,19 @@ impl Definition {
         if cone {
             let (sparse, line) = Sparse::parse(text, true, false);
             match sparse.rules {
-                Rules::Cone { whole, .. } => {
-                    return (Definition::Directories(whole.into_iter().collect()), None);
+                SparseRules::Cone { whole, .. } => {
+                    return (
+                        SparseDefinition::Directories(whole.into_iter().collect()),
+                        None,
+                    );
                 }
-                Rules::Patterns(_) => unrecognized = line,
+                SparseRules::Patterns(_) => unrecognized = line,
             }
         }
         let lines = text.lines().map(trim_end);
         let patterns = lines.filter(|line| !line.is_empty() && !line.starts_with(b"#"));
         (
-            Definition::Patterns(patterns.map(BString::from).collect()),
+            SparseDefinition::Patterns(patterns.map(BString::from).collect()),
             unrecognized,
         )
     }
@@ -45,10 +48,10 @@ impl Definition {
     /// Fails with [`ErrorKind::Patterns`] and Git's message if a directory is outside of the worktree.
     pub fn add<'a>(&mut self, words: impl IntoIterator<Item = &'a BStr>) -> Result<(), Error> {
         match self {
-            Definition::Patterns(patterns) => {
+            SparseDefinition::Patterns(patterns) => {
                 patterns.extend(words.into_iter().map(ToOwned::to_owned));
             }
-            Definition::Directories(directories) => {
+            SparseDefinition::Directories(directories) => {
                 for word in words {
                     let directory = normalise(word)?;
                     if !directory.is_empty() {
@@ -65,14 +68,14 @@ impl Definition {
     pub fn to_text(&self) -> BString {
         let mut text = BString::default();
         let directories = match self {
-            Definition::Patterns(patterns) => {
+            SparseDefinition::Patterns(patterns) => {
                 for pattern in patterns {
                     text.extend_from_slice(pattern);
                     text.push(b'\n');
                 }
                 return text;
             }
-            Definition::Directories(directories) => directories,
+            SparseDefinition::Directories(directories) => directories,
         };
         let above = |path: &'_ BStr| -> Vec<BString> {
             let above = std::iter::successors(parent(path), |path| parent(path));
@@ -104,7 +107,7 @@ impl Definition {
 
     /// Returns the rules for paths.
     pub fn to_sparse(&self, ignore_case: bool) -> Sparse {
-        let is_cone = matches!(self, Definition::Directories(_));
+        let is_cone = matches!(self, SparseDefinition::Directories(_));
         Sparse::parse(&self.to_text(), is_cone, ignore_case).0
     }
 }
@@ -145,7 +148,7 @@ mod tests {
 
     #[test]
     fn directories_are_written_as_a_cone_and_read_back() {
-        let mut definition = Definition::Directories(BTreeSet::new());
+        let mut definition = SparseDefinition::Directories(BTreeSet::new());
         assert_eq!(definition.to_text(), "/*\n!/*/\n");
         let words = ["a/b/c/", "/x", "./x/y", "q*/z", " "].map(BStr::new);
         definition.add(words).expect("they are within");
@@ -153,10 +156,10 @@ mod tests {
             definition.to_text(),
             "/*\n!/*/\n/a/\n!/a/*/\n/a/b/\n!/a/b/*/\n/q\\*/\n!/q\\*/*/\n/a/b/c/\n/q\\*/z/\n/x/\n"
         );
-        let (read, warning) = Definition::parse(&definition.to_text(), true);
+        let (read, warning) = SparseDefinition::parse(&definition.to_text(), true);
         assert_eq!(warning, None);
         let expected = ["a/b/c", "q*/z", "x"].map(BString::from).into();
-        assert_eq!(read, Definition::Directories(expected));
+        assert_eq!(read, SparseDefinition::Directories(expected));
         assert!(definition.add([BStr::new("a/../../b")]).is_err());
     }
 }

@@ -5,8 +5,8 @@ use pronto_hash::ObjectId;
 use pronto_index::{CachedTree, Filler, Index};
 
 use crate::hostile::Protect;
-use crate::tree_walk::{Go, Step, walk};
-use crate::{Error, ErrorKind, Objects};
+use crate::tree_walk::{Go, WalkEvent, walk};
+use crate::{Error, ErrorKind, ObjectSource};
 
 /// Expands the sparse directory entries of `index` for which `wanted` returns true to an entry for each
 /// file. `wanted` gets the path with a slash at its end. Reads each of their trees once, and copies all
@@ -17,7 +17,7 @@ use crate::{Error, ErrorKind, Objects};
 /// malformed, or [`ErrorKind::HostilePath`] if it has a name that must never be written.
 pub fn expand(
     index: Index,
-    objects: &dyn Objects,
+    objects: &dyn ObjectSource,
     protect: Protect,
     wanted: &mut dyn FnMut(&BStr) -> bool,
 ) -> Result<Index, Error> {
@@ -27,23 +27,23 @@ pub fn expand(
         wanted(prefix)
             .then(|| fill(prefix, entry.id.to_owned(), objects, protect, filler))
             .transpose()
-            .map_err(Failed)
+            .map_err(ExpandFailure)
     });
-    expanded.map_err(|Failed(error)| error)
+    expanded.map_err(|ExpandFailure(error)| error)
 }
 
-struct Failed(Error);
+struct ExpandFailure(Error);
 
-impl From<pronto_index::Error> for Failed {
+impl From<pronto_index::Error> for ExpandFailure {
     fn from(error: pronto_index::Error) -> Self {
-        Failed(error.map_kind(|_| ErrorKind::Index))
+        ExpandFailure(error.map_kind(|_| ErrorKind::Index))
     }
 }
 
 fn fill(
     prefix: &BStr,
     tree: ObjectId,
-    objects: &dyn Objects,
+    objects: &dyn ObjectSource,
     protect: Protect,
     filler: &mut Filler<'_>,
 ) -> Result<CachedTree, Error> {
@@ -51,9 +51,9 @@ fn fill(
     let mut path = prefix.to_owned();
     walk(objects, Some(protect), None, Some(tree), &mut |step| {
         match step {
-            Step::Enter(subtree) => cached.enter(subtree.name(), subtree.new),
-            Step::Leave => cached.leave(),
-            Step::Change(change) => {
+            WalkEvent::Enter(subtree) => cached.enter(subtree.name(), subtree.new),
+            WalkEvent::Leave => cached.leave(),
+            WalkEvent::Change(change) => {
                 cached.add_entries(1);
                 if let Some(side) = change.new {
                     path.truncate(prefix.len());
@@ -63,7 +63,7 @@ fn fill(
                 }
             }
             // There is no old tree, so that these steps do not occur.
-            Step::Same(..) | Step::Unchanged | Step::Gone(..) => {}
+            WalkEvent::Same(..) | WalkEvent::Unchanged | WalkEvent::Gone(..) => {}
         }
         Ok(Go::On)
     })?;

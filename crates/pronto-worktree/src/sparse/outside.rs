@@ -17,7 +17,7 @@ pub fn outside(entries: &[EntryRef<'_>], sparse: &Sparse) -> Vec<BString> {
 }
 
 /// A directory that the search has entered.
-struct Level {
+struct SparseDirectory {
     /// The position after its last entry.
     end: usize,
     /// The length of its path with a slash.
@@ -25,7 +25,7 @@ struct Level {
 }
 
 fn search(entries: &[EntryRef<'_>], sparse: &Sparse, found: &mut Vec<BString>) {
-    let mut levels = vec![Level {
+    let mut levels = vec![SparseDirectory {
         end: entries.len(),
         prefix_len: 0,
     }];
@@ -51,7 +51,7 @@ fn search(entries: &[EntryRef<'_>], sparse: &Sparse, found: &mut Vec<BString>) {
                 found.push(directory.to_owned());
             }
             _ => {
-                levels.push(Level {
+                levels.push(SparseDirectory {
                     end: at + count,
                     prefix_len: end + 1,
                 });

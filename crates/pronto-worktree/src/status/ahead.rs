@@ -5,7 +5,7 @@
 //! so. Listing ahead is tried in some directories and continued while it is faster, and only if threads
 //! wait for the file system at all.
 
-use pronto_io::dir::{Directory, Listing, is_missing};
+use pronto_io::dir::{Directory, DirectoryListing, is_missing};
 use pronto_io::pool;
 
 use super::scan::Scanner;
@@ -18,8 +18,8 @@ use std::ops::Range;
 const LEAST_FILES: usize = 4;
 
 /// The names of a directory that were listed before its files are examined.
-pub(super) struct Listed {
-    pub(super) names: io::Result<Listing>,
+pub(super) struct ReadAhead {
+    pub(super) names: io::Result<DirectoryListing>,
     /// Whether the attributes of the files are cached, according to the measurements so far.
     is_known: bool,
     /// The number of files that had been examined at the last measurement.
@@ -72,10 +72,10 @@ impl Scanner<'_> {
         files == LEAST_FILES
     }
 
-    pub(super) fn list_ahead(&mut self, directory: &Directory) -> Listed {
+    pub(super) fn list_ahead(&mut self, directory: &Directory) -> ReadAhead {
         let names = self.list(directory);
         let waits = pool::waits();
-        Listed {
+        ReadAhead {
             is_known: names.is_ok() && waits.is_some(),
             names,
             files: 0,
@@ -86,7 +86,7 @@ impl Scanner<'_> {
     /// Records that `files` of the directory were examined since it was listed. Returns whether the
     /// attributes of the others are cached as well, so that no other thread needs to help. A system may
     /// cache only as many as fit into one answer.
-    pub(super) fn goes_on_alone(&self, listed: Option<&mut Listed>, files: usize) -> bool {
+    pub(super) fn goes_on_alone(&self, listed: Option<&mut ReadAhead>, files: usize) -> bool {
         let Some(listed) = listed else {
             return false;
         };

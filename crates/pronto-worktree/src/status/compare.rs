@@ -2,7 +2,7 @@
 
 use super::content::{FileToDigest, digest_file};
 use super::scan::Scanner;
-use super::{Change, SubmoduleState};
+use super::{FileChange, SubmoduleState};
 use crate::{Error, recorded};
 use bstr::ByteSlice;
 use pronto_index::{EntryRef, Flags, Stat, mode};
@@ -10,7 +10,7 @@ use pronto_io::dir::{Directory, Metadata};
 use std::io;
 
 /// A file whose stat data were compared with its entry.
-struct Examined<'a> {
+struct ExaminedFile<'a> {
     position: usize,
     entry: &'a EntryRef<'a>,
     /// The mode with which the file would be staged.
@@ -37,24 +37,24 @@ impl Scanner<'_> {
         if is_link && metadata.is_directory() {
             let state = self.job.submodules.inspect(entry.path, entry.id)?;
             if !state.is_clean() {
-                self.report(position, Some(Change::Modified), mode::GITLINK, state);
+                self.report(position, Some(FileChange::Modified), mode::GITLINK, state);
             }
             return Ok(());
         }
         let Some(now) = self.staged_mode(entry, metadata) else {
-            self.report(position, Some(Change::Deleted), 0, clean);
+            self.report(position, Some(FileChange::Deleted), 0, clean);
             return Ok(());
         };
         if entry.flags.contains(Flags::INTENT_TO_ADD) {
-            self.report(position, Some(Change::Added), now, clean);
+            self.report(position, Some(FileChange::Added), now, clean);
             return Ok(());
         }
         if now & mode::TYPE != entry.mode & mode::TYPE {
-            self.report(position, Some(Change::TypeChanged), now, clean);
+            self.report(position, Some(FileChange::TypeChanged), now, clean);
             return Ok(());
         }
         if (now ^ entry.mode) & 0o100 != 0 {
-            self.report(position, Some(Change::Modified), now, clean);
+            self.report(position, Some(FileChange::Modified), now, clean);
             return Ok(());
         }
         let stat = recorded(metadata);
@@ -66,10 +66,10 @@ impl Scanner<'_> {
         }
         let differs = self.job.options.stat_decides && self.stat_differs(entry, stat);
         if differs || self.is_settled(entry, metadata) {
-            self.report(position, Some(Change::Modified), now, clean);
+            self.report(position, Some(FileChange::Modified), now, clean);
             return Ok(());
         }
-        let file = Examined {
+        let file = ExaminedFile {
             position,
             entry,
             mode: now,
@@ -83,8 +83,8 @@ impl Scanner<'_> {
 
     /// Compares the content if the stat data differ, or if matching stat data are not conclusive
     /// (racy).
-    fn compare_content(&mut self, directory: &Directory, file: &Examined<'_>) {
-        let Examined {
+    fn compare_content(&mut self, directory: &Directory, file: &ExaminedFile<'_>) {
+        let ExaminedFile {
             position,
             entry,
             stat,
@@ -123,7 +123,7 @@ impl Scanner<'_> {
             Ok(_) | Err(_) => {}
         }
         let clean = SubmoduleState::default();
-        self.report(position, Some(Change::Modified), file.mode, clean);
+        self.report(position, Some(FileChange::Modified), file.mode, clean);
     }
 
     /// Returns whether the stat data differ. As in Git, nanoseconds are ignored here.

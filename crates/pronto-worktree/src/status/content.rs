@@ -6,7 +6,7 @@ use pronto_io::dir::{Directory, Metadata};
 use std::io::{self, Read};
 
 /// The conversion of file contents to those of blobs, according to `.gitattributes` and configuration.
-pub trait Conversion: Sync {
+pub trait ToBlob: Sync {
     /// Returns whether the file at `path` is stored unchanged.
     fn is_identity(&self, path: &BStr) -> bool;
 
@@ -22,7 +22,7 @@ pub trait Conversion: Sync {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unconverted;
 
-impl Conversion for Unconverted {
+impl ToBlob for Unconverted {
     fn is_identity(&self, _path: &BStr) -> bool {
         true
     }
@@ -58,7 +58,7 @@ pub struct FileToDigest<'a> {
 /// meantime.
 pub fn digest_file(
     file: &FileToDigest<'_>,
-    conversion: &dyn Conversion,
+    conversion: &dyn ToBlob,
     kind: Kind,
 ) -> io::Result<ObjectId> {
     let FileToDigest {

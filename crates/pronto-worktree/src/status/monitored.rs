@@ -3,7 +3,7 @@
 
 use super::Untracked;
 use super::recorded::each_recorded;
-use super::remembered::{Place, Remembered, Vouched};
+use super::remembered::{CachePosition, Remembered, Vouched};
 use super::scan::Scanner;
 use bstr::BStr;
 use pronto_index::UntrackedDirectory;
@@ -59,7 +59,7 @@ impl Scanner<'_> {
     }
 
     /// Returns the directory at `place` in the cache, if the monitor reports no change of it.
-    pub(super) fn vouched(&self, place: Place, check_only: bool) -> Option<usize> {
+    pub(super) fn vouched(&self, place: CachePosition, check_only: bool) -> Option<usize> {
         let remembered = self.job.remembered?;
         let node = place.node.filter(|_| place.is_trusted)?;
         let known = remembered.cache.directory(node);
@@ -70,7 +70,7 @@ impl Scanner<'_> {
 
     /// Returns the directory at `place` in the cache, if the monitor reports no change of it and of all
     /// directories below.
-    fn vouched_tree(&self, place: Place) -> Option<usize> {
+    fn vouched_tree(&self, place: CachePosition) -> Option<usize> {
         let remembered = self.job.remembered?;
         let node = self.vouched(place, false)?;
         let counts = remembered.vouched.as_ref()?;

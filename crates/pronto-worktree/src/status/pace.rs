@@ -2,25 +2,25 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use pronto_io::pool::{Clock, Tuner};
+use pronto_io::pool::{Tuner, WorkerClock};
 
 /// The number of calls before a thread first reads the clock.
 const CALLS_PER_LAP: u64 = 16;
 
 /// Counts the file system calls of one thread, and reports their duration to its tuner.
-pub(super) struct Pace<'a> {
+pub(super) struct CallPace<'a> {
     /// The tuner, if the number of threads is adaptive.
     tuner: Option<&'a Tuner>,
     /// Whether threads wait for the file system, so that they share even the files of one directory.
     is_wide: &'a AtomicBool,
-    clock: Option<Clock>,
+    clock: Option<WorkerClock>,
     calls: u64,
     calls_per_lap: u64,
 }
 
-impl<'a> Pace<'a> {
-    pub(super) fn new(tuner: Option<&'a Tuner>, is_wide: &'a AtomicBool) -> Pace<'a> {
-        Pace {
+impl<'a> CallPace<'a> {
+    pub(super) fn new(tuner: Option<&'a Tuner>, is_wide: &'a AtomicBool) -> CallPace<'a> {
+        CallPace {
             tuner,
             is_wide,
             clock: None,
@@ -36,8 +36,8 @@ impl<'a> Pace<'a> {
     /// Starts the clock. The time before, in which the thread waited for a task, is not counted.
     pub(super) fn start(&mut self) {
         match &mut self.clock {
-            Some(clock) => clock.go_on(),
-            None => self.clock = self.tuner.map(|_| Clock::start()),
+            Some(clock) => clock.resume(),
+            None => self.clock = self.tuner.map(|_| WorkerClock::start()),
         }
         self.calls = 0;
     }

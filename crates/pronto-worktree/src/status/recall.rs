@@ -1,11 +1,13 @@
 //! Uses the untracked cache for unchanged directories.
 
 use super::Untracked;
-use super::nested::{Below, Level, Look, Recalling, State, Step};
-use super::remembered::{Place, Seen};
+use super::nested::{
+    ExamineOptions, NestedDirectories, NestedDirectory, NestedState, NestedStep, Recalling,
+};
+use super::remembered::{CacheMatch, CachePosition};
 use super::scan::Scanner;
-use super::task::Task;
-use crate::names::{Name, SortKey, compare};
+use super::task::DirectoryTask;
+use crate::names::{IndexedName, NameSortKey, compare};
 use bstr::{BStr, BString, ByteSlice};
 use pronto_io::dir::Directory;
 use std::io;
@@ -13,7 +15,12 @@ use std::io;
 impl Scanner<'_> {
     /// Compares an open directory that has tracked files with the cache, if a cache is in use. Starts
     /// to record its content if it must be read.
-    pub(super) fn see(&mut self, directory: &Directory, path: &BStr, lists: bool) -> Option<Seen> {
+    pub(super) fn see(
+        &mut self,
+        directory: &Directory,
+        path: &BStr,
+        lists: bool,
+    ) -> Option<CacheMatch> {
         let place = self.here.filter(|_| lists)?;
         let own = || directory.own_metadata();
         let seen = self.examine(place, path, false, own).ok()?;
@@ -25,7 +32,11 @@ impl Scanner<'_> {
     }
 
     /// Compares an untracked directory with the cache.
-    pub(super) fn see_untracked(&mut self, place: Place, path: &BStr) -> io::Result<Seen> {
+    pub(super) fn see_untracked(
+        &mut self,
+        place: CachePosition,
+        path: &BStr,
+    ) -> io::Result<CacheMatch> {
         let root = self.root;
         let bare = path.strip_suffix(b"/").unwrap_or(path);
         let seen = self.examine(place, path, true, || root.metadata(bare));
@@ -37,10 +48,10 @@ impl Scanner<'_> {
     /// cache. The cache contains only directories that are not ignored.
     pub(super) fn place_of(
         &mut self,
-        seen: &Seen,
+        seen: &CacheMatch,
         path: &BStr,
         prefix_len: usize,
-    ) -> (bool, Option<Place>) {
+    ) -> (bool, Option<CachePosition>) {
         let name = path[prefix_len..].as_bstr();
         let place = self.place_below(seen.place, name);
         let is_known = seen.valid.is_some() && place.node.is_some();
@@ -56,9 +67,9 @@ impl Scanner<'_> {
         &mut self,
         directory: &Directory,
         path: &BStr,
-        tracked: &[Name<'_>],
+        tracked: &[IndexedName<'_>],
         node: usize,
-        tasks: &mut Vec<Task>,
+        tasks: &mut Vec<DirectoryTask>,
     ) {
         let Some(remembered) = self.job.remembered else {
             return;
@@ -97,9 +108,9 @@ impl Scanner<'_> {
         &mut self,
         directory: &Directory,
         path: &BStr,
-        tracked: &[Name<'_>],
+        tracked: &[IndexedName<'_>],
         node: usize,
-        tasks: &mut Vec<Task>,
+        tasks: &mut Vec<DirectoryTask>,
     ) {
         let Some(remembered) = self.job.remembered else {
             return;
@@ -121,13 +132,13 @@ impl Scanner<'_> {
             let look = self.look(self.here, 0);
             let judged = self.judge_directory(directory, &full, name, false, look, Some(tasks));
             let state = match judged {
-                Step::Known(state) => state,
-                Step::Enter(inside) => {
+                NestedStep::Known(state) => state,
+                NestedStep::Enter(inside) => {
                     let state = self.state(&full, inside.look);
                     self.leave_directory(&inside, state)
                 }
             };
-            if state != State::Untracked {
+            if state != NestedState::Untracked {
                 continue;
             }
             found.push(name.as_bytes());
@@ -168,7 +179,7 @@ impl Scanner<'_> {
     fn unknown_directories<'n>(
         &mut self,
         path: &BStr,
-        tracked: &[Name<'n>],
+        tracked: &[IndexedName<'n>],
         node: usize,
     ) -> Vec<&'n [u8]> {
         let Some(remembered) = self.job.remembered else {
@@ -185,8 +196,8 @@ impl Scanner<'_> {
         unknown
     }
 
-    fn look(&self, place: Option<Place>, depth: usize) -> Look {
-        Look {
+    fn look(&self, place: Option<CachePosition>, depth: usize) -> ExamineOptions {
+        ExamineOptions {
             check_only: !self.wants_ignored(),
             stop_at_first: false,
             depth,
@@ -199,11 +210,11 @@ impl Scanner<'_> {
         &mut self,
         full: &BString,
         node: usize,
-        look: Look,
-        seen: Option<Seen>,
-    ) -> Step<Level> {
+        look: ExamineOptions,
+        seen: Option<CacheMatch>,
+    ) -> NestedStep<NestedDirectory> {
         let Some(remembered) = self.job.remembered else {
-            return Step::Known(State::Nothing);
+            return NestedStep::Known(NestedState::Nothing);
         };
         let known = &remembered.cache.directory(node).untracked;
         let has_files = known.iter().any(|name| !name.ends_with(b"/"));
@@ -212,21 +223,21 @@ impl Scanner<'_> {
         let will_be_vouched =
             self.records() && self.job.monitored.is_some() && remembered.vouched.is_none();
         if has_files && !will_be_vouched {
-            return Step::Known(State::Untracked);
+            return NestedStep::Known(NestedState::Untracked);
         }
-        Step::Enter(Level::Recall(Recalling {
+        NestedStep::Enter(NestedDirectory::Recall(Recalling {
             path: full.clone(),
             node,
             look,
             seen,
             next: node + 1,
-            below: Below::default(),
+            below: NestedDirectories::default(),
             entered: BString::default(),
         }))
     }
 
     /// Examines the subdirectories. Returns the next one that must be entered.
-    pub(super) fn continue_recall(&mut self, recalling: &mut Recalling) -> Option<Level> {
+    pub(super) fn continue_recall(&mut self, recalling: &mut Recalling) -> Option<NestedDirectory> {
         let cache = &self.job.remembered?.cache;
         while recalling.next < cache.end(recalling.node) {
             let child = recalling.next;
@@ -236,8 +247,8 @@ impl Scanner<'_> {
                 cache.directory(child).name.as_ref(),
             );
             match self.look_again(&full, child, recalling.look.depth) {
-                Step::Known(state) => recalling.receive(cache, full.as_bstr(), state),
-                Step::Enter(level) => {
+                NestedStep::Known(state) => recalling.receive(cache, full.as_bstr(), state),
+                NestedStep::Enter(level) => {
                     recalling.entered = full;
                     return Some(level);
                 }
@@ -247,9 +258,9 @@ impl Scanner<'_> {
     }
 
     /// Returns the state after all subdirectories were examined, or starts to read the directory again.
-    pub(super) fn end_recall(&mut self, recalling: Recalling) -> Step<Level> {
+    pub(super) fn end_recall(&mut self, recalling: Recalling) -> NestedStep<NestedDirectory> {
         let Some(remembered) = self.job.remembered else {
-            return Step::Known(State::Nothing);
+            return NestedStep::Known(NestedState::Nothing);
         };
         let (full, node) = (&recalling.path, recalling.node);
         let mut below = recalling.below;
@@ -272,9 +283,9 @@ impl Scanner<'_> {
             }
             self.end_news(self.records());
         }
-        Step::Known(match has_files || !below.untracked.is_empty() {
-            true => State::Untracked,
-            false => State::Nothing,
+        NestedStep::Known(match has_files || !below.untracked.is_empty() {
+            true => NestedState::Untracked,
+            false => NestedState::Nothing,
         })
     }
 
@@ -285,8 +296,8 @@ impl Scanner<'_> {
         path: &BStr,
         node: usize,
         is_tracked: &dyn Fn(&BStr) -> bool,
-    ) -> Below {
-        let mut below = Below::default();
+    ) -> NestedDirectories {
+        let mut below = NestedDirectories::default();
         let Some(remembered) = self.job.remembered else {
             return below;
         };
@@ -306,14 +317,19 @@ impl Scanner<'_> {
     }
 
     /// Starts to determine the state of the untracked directory at `node` of the cache.
-    fn look_again(&mut self, full: &BString, node: usize, depth: usize) -> Step<Level> {
+    fn look_again(
+        &mut self,
+        full: &BString,
+        node: usize,
+        depth: usize,
+    ) -> NestedStep<NestedDirectory> {
         let bare = full.strip_suffix(b"/").unwrap_or(full).as_bstr();
-        let place = Place {
+        let place = CachePosition {
             node: Some(node),
             is_trusted: true,
         };
         let Ok(seen) = self.see_untracked(place, full.as_bstr()) else {
-            return Step::Known(State::Nothing);
+            return NestedStep::Known(NestedState::Nothing);
         };
         let look = self.look(Some(place), depth + 1);
         if let Some(node) = seen.valid {
@@ -324,7 +340,7 @@ impl Scanner<'_> {
         if self.root.metadata(&git).is_ok() && self.is_repository(full.as_bstr()) {
             // The cached content of the directory is invalid.
             self.note_gone(full.as_bstr());
-            return Step::Known(State::Untracked);
+            return NestedStep::Known(NestedState::Untracked);
         }
         self.begin(full, look)
     }
@@ -336,9 +352,9 @@ fn path_below(path: &BStr, name: &BStr) -> BString {
 }
 
 /// Returns whether `name` is a directory of `tracked`.
-fn has_directory(tracked: &[Name<'_>], name: &BStr) -> bool {
+fn has_directory(tracked: &[IndexedName<'_>], name: &BStr) -> bool {
     let is_directory = true;
-    let wanted = SortKey { name, is_directory };
-    let find = |child: &Name<'_>| compare(child.key(), wanted);
+    let wanted = NameSortKey { name, is_directory };
+    let find = |child: &IndexedName<'_>| compare(child.key(), wanted);
     tracked.binary_search_by(find).is_ok()
 }

@@ -1,7 +1,7 @@
 //! The untracked names in an untracked cache, without a walk.
 
 use super::Untracked;
-use crate::names::{Name, SortKey, compare};
+use crate::names::{IndexedName, NameSortKey, compare};
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::{Kind, TrailerDigester};
 use pronto_index::{Index, NamesDigest, UntrackedCache, UntrackedDirectory, mode};
@@ -41,7 +41,7 @@ pub(super) fn each_recorded(
     path: &mut BString,
     each: &mut dyn FnMut(&BStr),
 ) {
-    let level = |node, outer_len| Level {
+    let level = |node, outer_len| RecordedDirectory {
         names: names(cache, node).into_iter(),
         outer_len,
     };
@@ -75,29 +75,29 @@ pub(super) fn each_recorded(
 }
 
 /// A directory of a cache whose names are listed.
-struct Level<'a> {
-    names: std::vec::IntoIter<Recorded<'a>>,
+struct RecordedDirectory<'a> {
+    names: std::vec::IntoIter<RecordedName<'a>>,
     /// The length of the path of the parent directory.
     outer_len: usize,
 }
 
 /// Returns the names in the directory at `node`, in order.
-fn names<'a>(cache: &'a UntrackedCache<'_>, node: usize) -> Vec<Recorded<'a>> {
-    let children = cache.children(node).map(|child| Recorded {
+fn names<'a>(cache: &'a UntrackedCache<'_>, node: usize) -> Vec<RecordedName<'a>> {
+    let children = cache.children(node).map(|child| RecordedName {
         name: cache.directory(child).name.as_ref(),
         is_directory: true,
         child: Some(child),
     });
     // Subdirectories with their own data in the cache are listed by these data.
-    let names = cache.directory(node).untracked.iter().map(Recorded::of);
+    let names = cache.directory(node).untracked.iter().map(RecordedName::of);
     let names = names.filter(|it| !it.is_directory || cache.child(node, it.name).is_none());
-    let mut all: Vec<Recorded<'a>> = children.chain(names).collect();
+    let mut all: Vec<RecordedName<'a>> = children.chain(names).collect();
     all.sort_unstable_by(|one, other| compare(one.sort_key(), other.sort_key()));
     all
 }
 
 /// A name in a directory of a cache.
-struct Recorded<'a> {
+struct RecordedName<'a> {
     /// The name without a slash.
     name: &'a BStr,
     is_directory: bool,
@@ -105,9 +105,9 @@ struct Recorded<'a> {
     child: Option<usize>,
 }
 
-impl<'a> Recorded<'a> {
-    fn sort_key(&self) -> SortKey<'a> {
-        SortKey {
+impl<'a> RecordedName<'a> {
+    fn sort_key(&self) -> NameSortKey<'a> {
+        NameSortKey {
             name: self.name,
             is_directory: self.is_directory,
         }
@@ -116,7 +116,7 @@ impl<'a> Recorded<'a> {
     /// Creates the value for an untracked name, which ends with a slash if it is a directory.
     fn of(name: &'a BStr) -> Self {
         let bare = name.strip_suffix(b"/");
-        Recorded {
+        RecordedName {
             name: bare.map_or(name, ByteSlice::as_bstr),
             is_directory: bare.is_some(),
             child: None,
@@ -174,7 +174,7 @@ impl Digesting<'_> {
             entries,
             prefix_len,
         } = directory;
-        let names = Name::all(self.index, entries, prefix_len);
+        let names = IndexedName::all(self.index, entries, prefix_len);
         self.buffer.clear();
         for name in &names {
             let entry = self.index.entry(name.entries.start);

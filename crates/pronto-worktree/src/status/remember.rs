@@ -1,6 +1,6 @@
 //! Compares directories with the untracked cache, and records new results for it.
 
-use super::remembered::{News, Place, Seen};
+use super::remembered::{CacheMatch, CachePosition, DirectoryNews};
 use super::scan::Scanner;
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::{Kind, ObjectId};
@@ -16,9 +16,9 @@ const TICK: Duration = Duration::from_millis(20);
 
 impl Scanner<'_> {
     /// Returns the position of the top in the cache, if a cache is in use.
-    pub(super) fn top_place(job: &super::Job<'_>) -> Option<Place> {
+    pub(super) fn top_place(job: &super::StatusJob<'_>) -> Option<CachePosition> {
         let remembered = job.remembered?;
-        Some(Place {
+        Some(CachePosition {
             node: (!remembered.cache.is_empty()).then_some(0),
             is_trusted: true,
         })
@@ -35,9 +35,9 @@ impl Scanner<'_> {
     }
 
     /// Returns the position of the subdirectory `name` of the directory at `place`.
-    pub(super) fn place_below(&self, place: Place, name: &BStr) -> Place {
+    pub(super) fn place_below(&self, place: CachePosition, name: &BStr) -> CachePosition {
         let cache = self.job.remembered.map(|it| &it.cache);
-        Place {
+        CachePosition {
             node: place
                 .node
                 .zip(cache)
@@ -49,14 +49,14 @@ impl Scanner<'_> {
     /// Compares the directory at `path` (with a slash at its end, or empty for the top) with the cache.
     pub(super) fn examine(
         &mut self,
-        place: Place,
+        place: CachePosition,
         path: &BStr,
         check_only: bool,
         metadata: impl FnOnce() -> io::Result<Metadata>,
-    ) -> io::Result<Seen> {
+    ) -> io::Result<CacheMatch> {
         let known = place.node.map(|node| self.known(node));
         if let (Some(node), Some(known)) = (self.vouched(place, check_only), known) {
-            return Ok(Seen {
+            return Ok(CacheMatch {
                 valid: Some(node),
                 place,
                 stat: known.stat,
@@ -86,7 +86,7 @@ impl Scanner<'_> {
                 fresh = false;
             }
         }
-        Ok(Seen {
+        Ok(CacheMatch {
             valid: place.node.filter(|_| fresh),
             place,
             stat,
@@ -143,7 +143,7 @@ impl Scanner<'_> {
     }
 
     /// Starts to record the content of a directory that must be read.
-    pub(super) fn start_news(&mut self, path: &BStr, seen: &Seen, check_only: bool) {
+    pub(super) fn start_news(&mut self, path: &BStr, seen: &CacheMatch, check_only: bool) {
         if !self.records() {
             return;
         }
@@ -155,7 +155,7 @@ impl Scanner<'_> {
         let age = SystemTime::now().duration_since(modified);
         // A monitor that was queried before reports later changes.
         let is_monitored = (self.job.monitored).is_some_and(|monitored| monitored.dirty.is_some());
-        self.noting.push(News {
+        self.noting.push(DirectoryNews {
             path: path.strip_suffix(b"/").unwrap_or(path).into(),
             is_gone: false,
             stat: seen.stat,
@@ -170,7 +170,7 @@ impl Scanner<'_> {
     /// Records that a directory with tracked files does not exist.
     pub(super) fn note_gone(&mut self, path: &BStr) {
         if self.records() && self.here.is_some() && !path.is_empty() {
-            self.outcome.news.push(News {
+            self.outcome.news.push(DirectoryNews {
                 path: path.strip_suffix(b"/").unwrap_or(path).into(),
                 is_gone: true,
                 stat: Stat::default(),
@@ -191,7 +191,7 @@ impl Scanner<'_> {
         let known = self.known(node);
         let (stat, exclude_id) = (known.stat, known.exclude_id);
         let check_only = known.check_only;
-        let mut news = News {
+        let mut news = DirectoryNews {
             path: path.strip_suffix(b"/").unwrap_or(path).into(),
             is_gone: false,
             stat,
@@ -245,7 +245,7 @@ pub fn blob_id(kind: Kind, content: &[u8], more: &[u8]) -> ObjectId {
 }
 
 /// Returns the cache with the data of directories in `news` replaced.
-pub fn renew<'a>(cache: &UntrackedCache<'a>, news: Vec<News>) -> UntrackedCache<'a> {
+pub fn renew<'a>(cache: &UntrackedCache<'a>, news: Vec<DirectoryNews>) -> UntrackedCache<'a> {
     let mut renewal = Renewal {
         old: cache,
         news: news
@@ -261,12 +261,12 @@ pub fn renew<'a>(cache: &UntrackedCache<'a>, news: Vec<News>) -> UntrackedCache<
 
 struct Renewal<'o, 'a> {
     old: &'o UntrackedCache<'a>,
-    news: BTreeMap<BString, News>,
+    news: BTreeMap<BString, DirectoryNews>,
     new: UntrackedCache<'a>,
 }
 
 /// A directory of the new cache to which its subdirectories are added.
-struct Level<'a> {
+struct NewCacheDirectory<'a> {
     position: usize,
     /// The subdirectories that are not added yet, with their positions in the old cache.
     below: std::vec::IntoIter<(Cow<'a, BStr>, Option<usize>)>,
@@ -278,7 +278,7 @@ impl<'a> Renewal<'_, 'a> {
     fn run(&mut self, top: Option<usize>) {
         let mut path = BString::default();
         let top = self.directory(top, Cow::Borrowed(b"".as_bstr()), &path, 0);
-        let mut levels: Vec<Level<'a>> = top.into_iter().collect();
+        let mut levels: Vec<NewCacheDirectory<'a>> = top.into_iter().collect();
         while let Some(level) = levels.last_mut() {
             let Some((name, child)) = level.below.next() else {
                 self.new.close(level.position);
@@ -312,7 +312,7 @@ impl<'a> Renewal<'_, 'a> {
         name: Cow<'a, BStr>,
         path: &BString,
         outer_len: usize,
-    ) -> Option<Level<'a>> {
+    ) -> Option<NewCacheDirectory<'a>> {
         let news = self.news.remove(path);
         if let Some(old) = old
             && news.is_none()
@@ -351,7 +351,7 @@ impl<'a> Renewal<'_, 'a> {
             }
             None => below.extend(known.map(|(name, child)| (name, Some(child)))),
         }
-        Some(Level {
+        Some(NewCacheDirectory {
             position: self.new.open(directory),
             below: below.into_iter(),
             outer_len,

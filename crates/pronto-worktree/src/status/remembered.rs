@@ -28,7 +28,7 @@ impl<'a> Remembered<'a> {
 
 /// The new result for a directory that was not in the cache or has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct News {
+pub struct DirectoryNews {
     /// The path of the directory; empty for the top.
     pub path: BString,
     /// Whether the directory does not exist any more. The other fields have no meaning then.
@@ -45,7 +45,7 @@ pub struct News {
 
 /// The position of the walk in the cache.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct CachePosition {
     /// The position in the cache, if the cache has the directory.
     pub(super) node: Option<usize>,
     /// Whether the ignore files of the parent directories are unchanged.
@@ -53,11 +53,11 @@ pub(super) struct Place {
 }
 
 /// The comparison of a directory with its entry in the cache.
-pub(super) struct Seen {
+pub(super) struct CacheMatch {
     /// The position in the cache of a directory whose data are valid.
     pub(super) valid: Option<usize>,
     /// The position from which subdirectories are looked up.
-    pub(super) place: Place,
+    pub(super) place: CachePosition,
     pub(super) stat: Stat,
     pub(super) exclude_id: ObjectId,
 }

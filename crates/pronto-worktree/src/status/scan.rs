@@ -1,34 +1,37 @@
 //! The part of a status walk in one thread.
 
-use super::pace::Pace;
-use super::remembered::{News, Place};
-use super::task::Task;
-use super::votes::Ahead;
-use super::{Change, Changed, Found, Ignored, Job, Outcome, SubmoduleState, Tell, Untracked};
+use super::pace::CallPace;
+use super::remembered::{CachePosition, DirectoryNews};
+use super::task::DirectoryTask;
+use super::votes::ReadAheadVotes;
+use super::{
+    ChangedFile, EarlyResult, FileChange, Ignored, OnStatusPath, Outcome, StatusJob,
+    SubmoduleState, Untracked,
+};
 use crate::Error;
-use crate::ignore::{Reader, Stack};
+use crate::ignore::{IgnoreStack, Reader};
 use bstr::{BStr, BString, ByteSlice};
-use pronto_index::{EntryRef, Flags, Time};
-use pronto_io::dir::{Directory, EntryKind, Listing};
+use pronto_index::{EntryRef, Flags, IndexTime};
+use pronto_io::dir::{Directory, DirectoryListing, EntryKind};
 use std::rc::Rc;
 
 /// Examines directories, one after another.
 pub(super) struct Scanner<'a> {
-    pub(super) job: &'a Job<'a>,
+    pub(super) job: &'a StatusJob<'a>,
     pub(super) root: &'a Directory,
-    pub(super) stack: Stack<'a>,
+    pub(super) stack: IgnoreStack<'a>,
     pub(super) outcome: Outcome,
-    pub(super) index_time: Time,
+    pub(super) index_time: IndexTime,
     /// The directories whose content is recorded for the untracked cache, outermost first.
-    pub(super) noting: Vec<News>,
+    pub(super) noting: Vec<DirectoryNews>,
     /// The position of the current directory in the untracked cache.
-    pub(super) here: Option<Place>,
+    pub(super) here: Option<CachePosition>,
     /// Reusable listings.
-    spare: Vec<Listing>,
+    spare: Vec<DirectoryListing>,
     /// The numbers of changed and untracked files that were reported.
-    told: (usize, usize),
-    pub(super) pace: Pace<'a>,
-    pub(super) ahead: &'a Ahead,
+    reported: (usize, usize),
+    pub(super) pace: CallPace<'a>,
+    pub(super) ahead: &'a ReadAheadVotes,
     /// A separate handle of the top for this thread: threads that share an open directory contend for
     /// its reference count. Used only on a local file system.
     pub(super) own_top: Option<Rc<Directory>>,
@@ -36,23 +39,23 @@ pub(super) struct Scanner<'a> {
 
 impl<'a> Scanner<'a> {
     pub(super) fn new(
-        job: &'a Job<'a>,
+        job: &'a StatusJob<'a>,
         read: Option<&'a Reader<'a>>,
         root: &'a Directory,
         own_top: Option<Rc<Directory>>,
-        pace: Pace<'a>,
-        ahead: &'a Ahead,
+        pace: CallPace<'a>,
+        ahead: &'a ReadAheadVotes,
     ) -> Scanner<'a> {
         Scanner {
             job,
             root,
-            stack: Stack::new(job.patterns, read),
+            stack: IgnoreStack::new(job.patterns, read),
             outcome: Outcome::default(),
             index_time: job.index.timestamp(),
             noting: Vec::new(),
             here: None,
             spare: Vec::new(),
-            told: (0, 0),
+            reported: (0, 0),
             pace,
             ahead,
             own_top,
@@ -69,22 +72,26 @@ impl<'a> Scanner<'a> {
     }
 
     /// Reports the files found since the last call.
-    pub(super) fn tell(&mut self, tell: Option<&Tell<'_>>) {
-        let Some(tell) = tell else { return };
-        for changed in &self.outcome.changed[self.told.0..] {
+    pub(super) fn on_path(&mut self, on_path: Option<&OnStatusPath<'_>>) {
+        let Some(on_path) = on_path else { return };
+        for changed in &self.outcome.changed[self.reported.0..] {
             let path = self.job.index.path(changed.position);
-            tell(path, Found::Changed(changed.change));
+            on_path(path, EarlyResult::Changed(changed.change));
         }
-        for path in &self.outcome.untracked[self.told.1..] {
-            tell(path.as_bstr(), Found::Untracked);
+        for path in &self.outcome.untracked[self.reported.1..] {
+            on_path(path.as_bstr(), EarlyResult::Untracked);
         }
-        self.told = (self.outcome.changed.len(), self.outcome.untracked.len());
+        self.reported = (self.outcome.changed.len(), self.outcome.untracked.len());
     }
 
     /// Examines a directory. Directories below it that must be examined are added to `tasks`.
-    pub(super) fn scan(&mut self, task: Task, tasks: &mut Vec<Task>) -> Result<(), Error> {
+    pub(super) fn scan(
+        &mut self,
+        task: DirectoryTask,
+        tasks: &mut Vec<DirectoryTask>,
+    ) -> Result<(), Error> {
         match task {
-            Task::Tracked {
+            DirectoryTask::Tracked {
                 entries,
                 prefix_len,
                 ignored,
@@ -93,12 +100,12 @@ impl<'a> Scanner<'a> {
                 self.here = place.filter(|_| !ignored);
                 self.scan_tracked(entries, prefix_len, ignored, tasks)
             }
-            Task::Files {
+            DirectoryTask::Files {
                 directory,
                 entries,
                 prefix_len,
             } => self.scan_files(&directory, entries, prefix_len),
-            Task::Untracked { path, place } => {
+            DirectoryTask::Untracked { path, place } => {
                 self.here = place;
                 self.scan_untracked(&path, tasks);
                 Ok(())
@@ -137,25 +144,25 @@ impl<'a> Scanner<'a> {
     }
 
     /// Lists the names in `directory`. Return the listing with [`put_back`](Self::put_back) after use.
-    pub(super) fn list(&mut self, directory: &Directory) -> std::io::Result<Listing> {
+    pub(super) fn list(&mut self, directory: &Directory) -> std::io::Result<DirectoryListing> {
         let mut listing = self.spare.pop().unwrap_or_default();
         let read = directory.read_once(&mut listing);
         self.pace.step();
         read.map(|()| listing)
     }
 
-    pub(super) fn put_back(&mut self, listing: Listing) {
+    pub(super) fn put_back(&mut self, listing: DirectoryListing) {
         self.spare.push(listing);
     }
 
     pub(super) fn report(
         &mut self,
         position: usize,
-        change: Option<Change>,
+        change: Option<FileChange>,
         mode: u32,
         submodule: SubmoduleState,
     ) {
-        self.outcome.changed.push(Changed {
+        self.outcome.changed.push(ChangedFile {
             position,
             change,
             mode,

@@ -5,11 +5,11 @@
 //! cold disk), more threads are started while throughput rises.
 
 use super::ignore_files::IgnoreFiles;
-use super::pace::Pace;
+use super::pace::CallPace;
 use super::scan::Scanner;
-use super::task::Task;
-use super::votes::Ahead;
-use super::{Job, Outcome, Tell, Untracked};
+use super::task::DirectoryTask;
+use super::votes::ReadAheadVotes;
+use super::{OnStatusPath, Outcome, StatusJob, Untracked};
 use crate::ignore::Reader;
 use crate::{Error, ErrorKind};
 use bstr::BStr;
@@ -38,14 +38,14 @@ pub fn default_threads(entries: usize) -> usize {
 }
 
 /// The state that the threads share.
-struct Walk<'a> {
-    job: &'a Job<'a>,
-    tell: Option<&'a Tell<'a>>,
+struct StatusWalk<'a> {
+    job: &'a StatusJob<'a>,
+    on_path: Option<&'a OnStatusPath<'a>>,
     root: &'a Directory,
     /// Whether the file system is local.
     is_local: bool,
     ignore_files: Option<&'a Reader<'a>>,
-    shared: Shared,
+    shared: TaskQueue,
     /// The number of running threads.
     alive: AtomicUsize,
     /// The tuner, if the number of threads depends on the measured throughput.
@@ -53,26 +53,26 @@ struct Walk<'a> {
     /// Whether there are more threads than processors: they wait for the file system, and share even
     /// the files of one directory.
     is_wide: AtomicBool,
-    ahead: Ahead,
+    ahead: ReadAheadVotes,
     ended: Mutex<Vec<Result<Outcome, Error>>>,
 }
 
-struct Shared {
-    given: Mutex<Given>,
+struct TaskQueue {
+    given: Mutex<QueuedTasks>,
     wake: Condvar,
     /// The number of waiting threads. Threads with work to give away read it without the lock.
     hungry: AtomicUsize,
     stop: AtomicBool,
 }
 
-struct Given {
-    tasks: Vec<Task>,
+struct QueuedTasks {
+    tasks: Vec<DirectoryTask>,
     working: usize,
 }
 
 pub(super) fn run(
-    job: &Job<'_>,
-    tell: Option<&Tell<'_>>,
+    job: &StatusJob<'_>,
+    on_path: Option<&OnStatusPath<'_>>,
     root: &Directory,
 ) -> Result<Outcome, Error> {
     let entries = job.index.len();
@@ -83,7 +83,7 @@ pub(super) fn run(
             (start, Some(Tuner::for_readers(start, MOST_THREADS)))
         }
     };
-    let top = Task::Tracked {
+    let top = DirectoryTask::Tracked {
         entries: 0..entries,
         prefix_len: 0,
         ignored: false,
@@ -93,17 +93,17 @@ pub(super) fn run(
     let read = known
         .as_ref()
         .map(|known| |directory: &BStr| known.get(directory));
-    let walk = Walk {
+    let walk = StatusWalk {
         job,
-        tell,
+        on_path,
         root,
         is_local: start > 1 && root.file_system().is_ok_and(FileSystem::is_local),
         ignore_files: read.as_ref().map(|read| read as &Reader<'_>),
-        shared: Shared::new(top),
+        shared: TaskQueue::new(top),
         alive: AtomicUsize::new(1),
         tuner,
         is_wide: AtomicBool::new(false),
-        ahead: Ahead::default(),
+        ahead: ReadAheadVotes::default(),
         ended: Mutex::default(),
     };
     std::thread::scope(|scope| {
@@ -120,7 +120,7 @@ pub(super) fn run(
     Ok(all)
 }
 
-impl<'a> Walk<'a> {
+impl<'a> StatusWalk<'a> {
     fn spawn<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
         self.alive.fetch_add(1, Ordering::Relaxed);
         self.shared.lock().working += 1;
@@ -135,7 +135,7 @@ impl<'a> Walk<'a> {
     }
 
     fn work<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
-        let _stop = StopOnPanic(&self.shared);
+        let _stop = StopScanOnPanic(&self.shared);
         let mut scanner = Scanner::new(
             self.job,
             self.ignore_files,
@@ -161,7 +161,7 @@ impl<'a> Walk<'a> {
         scanner: &mut Scanner<'a>,
         scope: &'scope Scope<'scope, '_>,
     ) -> Result<(), Error> {
-        let mut own: Vec<Task> = Vec::new();
+        let mut own: Vec<DirectoryTask> = Vec::new();
         loop {
             let task = match own.pop() {
                 Some(task) => task,
@@ -182,7 +182,7 @@ impl<'a> Walk<'a> {
             self.job.interrupt.check().map_err(interrupted)?;
             let first = own.len();
             scanner.scan(task, &mut own)?;
-            scanner.tell(self.tell);
+            scanner.on_path(self.on_path);
             // Tasks were found in order; the next one is taken from the end.
             own[first..].reverse();
             if own.len() > 1 && self.shared.hungry.load(Ordering::Relaxed) > 0 {
@@ -205,8 +205,8 @@ impl<'a> Walk<'a> {
         opened?.ok().map(Rc::new)
     }
 
-    fn pace(&self) -> Pace<'_> {
-        Pace::new(self.tuner.as_ref(), &self.is_wide)
+    fn pace(&self) -> CallPace<'_> {
+        CallPace::new(self.tuner.as_ref(), &self.is_wide)
     }
 
     /// Performs the periodic review in the calling thread: reads the measurements and sets the number
@@ -232,11 +232,11 @@ impl<'a> Walk<'a> {
     }
 }
 
-impl Shared {
+impl TaskQueue {
     /// Creates the state for one thread.
-    fn new(task: Task) -> Shared {
-        Shared {
-            given: Mutex::new(Given {
+    fn new(task: DirectoryTask) -> TaskQueue {
+        TaskQueue {
+            given: Mutex::new(QueuedTasks {
                 tasks: vec![task],
                 working: 1,
             }),
@@ -247,7 +247,7 @@ impl Shared {
     }
 
     /// Waits for a task. Returns `None` if all threads wait.
-    fn take(&self) -> Option<Task> {
+    fn take(&self) -> Option<DirectoryTask> {
         let mut given = self.lock();
         if let Some(task) = given.tasks.pop() {
             return Some(task);
@@ -273,14 +273,14 @@ impl Shared {
     }
 
     /// Gives away the tasks that would be processed last: the widest directories.
-    fn give(&self, own: &mut Vec<Task>) {
+    fn give(&self, own: &mut Vec<DirectoryTask>) {
         let half = own.len() / 2;
         self.lock().tasks.extend(own.drain(..half));
         self.wake.notify_all();
     }
 
     /// Ends a worker. Other workers take its remaining tasks.
-    fn leave(&self, own: &mut Vec<Task>) {
+    fn leave(&self, own: &mut Vec<DirectoryTask>) {
         let mut given = self.lock();
         given.working -= 1;
         given.tasks.append(own);
@@ -295,15 +295,15 @@ impl Shared {
         self.wake.notify_all();
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Given> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, QueuedTasks> {
         self.given.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A guard that stops the walk if a worker panics, so that other workers do not wait for it.
-struct StopOnPanic<'a>(&'a Shared);
+struct StopScanOnPanic<'a>(&'a TaskQueue);
 
-impl Drop for StopOnPanic<'_> {
+impl Drop for StopScanOnPanic<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.0.stop.store(true, Ordering::Relaxed);
@@ -316,8 +316,8 @@ impl Drop for StopOnPanic<'_> {
 mod tests {
     use super::*;
 
-    fn task() -> Task {
-        Task::Tracked {
+    fn task() -> DirectoryTask {
+        DirectoryTask::Tracked {
             entries: 0..1,
             prefix_len: 0,
             ignored: false,
@@ -327,7 +327,7 @@ mod tests {
 
     #[test]
     fn what_the_last_one_leaves_is_done_by_who_waits() {
-        let shared = Shared::new(task());
+        let shared = TaskQueue::new(task());
         shared.lock().tasks.clear();
         shared.lock().working = 2;
         std::thread::scope(|scope| {

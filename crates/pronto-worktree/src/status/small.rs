@@ -10,8 +10,8 @@
 
 use super::Untracked;
 use super::scan::Scanner;
-use super::task::Task;
-use super::tracked::Met;
+use super::task::DirectoryTask;
+use super::tracked::DirectoryNames;
 use crate::Error;
 use bstr::BStr;
 use pronto_io::dir::Directory;
@@ -48,7 +48,7 @@ impl<'a> Scanner<'a> {
         path: &BStr,
         prefix_len: usize,
         ignored: bool,
-        tasks: &mut Vec<Task>,
+        tasks: &mut Vec<DirectoryTask>,
     ) -> Result<(), Error> {
         if let Some(met) = self.scan_from(top, path, entries, prefix_len)? {
             self.go_below(&met, prefix_len, ignored, false, None, tasks);
@@ -64,13 +64,13 @@ impl<'a> Scanner<'a> {
         path: &BStr,
         entries: Range<usize>,
         prefix_len: usize,
-    ) -> Result<Option<Met<'a>>, Error> {
+    ) -> Result<Option<DirectoryNames<'a>>, Error> {
         let looked = top.expect_directory(path.strip_suffix(b"/").unwrap_or(path));
         self.pace.step();
         if let Err(error) = looked {
             return self.all_missing(entries, path, &error).map(|()| None);
         }
-        let mut met = Met::default();
+        let mut met = DirectoryNames::default();
         let mut directory = None;
         let mut at = entries.start;
         while at < entries.end {

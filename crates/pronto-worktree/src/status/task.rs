@@ -1,6 +1,6 @@
 //! The units of work of a status walk.
 
-use super::remembered::Place;
+use super::remembered::CachePosition;
 use bstr::BString;
 use pronto_io::dir::Directory;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// A directory to examine.
 #[derive(Debug)]
-pub(super) enum Task {
+pub(super) enum DirectoryTask {
     /// A directory with tracked files.
     Tracked {
         /// The index entries in the directory and below.
@@ -19,7 +19,7 @@ pub(super) enum Task {
         /// are listed.
         ignored: bool,
         /// The position in the untracked cache, if a cache is in use.
-        place: Option<Place>,
+        place: Option<CachePosition>,
     },
     /// Some files of a directory. Entries in subdirectories among them are skipped.
     Files {
@@ -35,6 +35,6 @@ pub(super) enum Task {
         /// The path of the directory with a slash at its end.
         path: BString,
         /// The position in a cache of all files, if a cache is in use.
-        place: Option<Place>,
+        place: Option<CachePosition>,
     },
 }

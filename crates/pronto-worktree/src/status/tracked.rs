@@ -6,13 +6,13 @@
 //! [`Scanner::has_only`].
 
 use super::scan::Scanner;
-use super::task::Task;
-use super::{Change, SubmoduleState};
-use crate::names::{Name, SortKey, compare, gallop};
+use super::task::DirectoryTask;
+use super::{FileChange, SubmoduleState};
+use crate::names::{IndexedName, NameSortKey, compare, gallop};
 use crate::{Error, pathspec, recorded};
 use bstr::{BStr, ByteSlice};
-use pronto_index::{EntryRef, Flags, Plain, mode};
-use pronto_io::dir::{Directory, EntryKind, Listing, Metadata, is_missing};
+use pronto_index::{EntryRef, Flags, PlainEntry, mode};
+use pronto_io::dir::{Directory, DirectoryListing, EntryKind, Metadata, is_missing};
 use pronto_io::short::Short as _;
 use std::io;
 use std::ops::Range;
@@ -20,9 +20,9 @@ use std::sync::Arc;
 
 /// The names in a directory after its tracked files were examined.
 #[derive(Default)]
-pub(super) struct Met<'a> {
+pub(super) struct DirectoryNames<'a> {
     /// The subdirectories with tracked files.
-    pub(super) directories: Vec<Name<'a>>,
+    pub(super) directories: Vec<IndexedName<'a>>,
     /// The number of existing tracked files that are not directories.
     present: usize,
     /// The ranges of entries that other threads examine.
@@ -57,7 +57,7 @@ impl<'a> Scanner<'a> {
         entries: Range<usize>,
         prefix_len: usize,
         ignored: bool,
-        tasks: &mut Vec<Task>,
+        tasks: &mut Vec<DirectoryTask>,
     ) -> Result<(), Error> {
         let job = self.job;
         let lists = self.wants_untracked() && !ignored;
@@ -79,7 +79,7 @@ impl<'a> Scanner<'a> {
         let (lists, ignored) = (lists && can_list, ignored || (lists && !can_list));
         let seen = self.see(&directory, path, lists);
         let mut listed = (ahead && can_list).then(|| self.list_ahead(&directory));
-        let mut met = Met::default();
+        let mut met = DirectoryNames::default();
         let (mut files, mut leaves) = (0, false);
         let mut at = entries.start;
         while at < entries.end {
@@ -112,7 +112,7 @@ impl<'a> Scanner<'a> {
         self.hand_out(&directory, &met, prefix_len, tasks)?;
         self.go_below(&met, prefix_len, ignored, lists, seen.as_ref(), tasks);
         if let Some(node) = seen.as_ref().and_then(|seen| seen.valid) {
-            let children = Name::all(job.index, entries, prefix_len);
+            let children = IndexedName::all(job.index, entries, prefix_len);
             self.recall(&directory, path, &children, node, tasks);
         } else if lists {
             let listed = listed.map_or_else(|| self.list(&directory), |listed| listed.names);
@@ -148,12 +148,12 @@ impl<'a> Scanner<'a> {
         at: &mut usize,
         end: usize,
         prefix_len: usize,
-        below: &mut Vec<Name<'a>>,
+        below: &mut Vec<IndexedName<'a>>,
     ) -> Option<(EntryRef<'a>, Range<usize>)> {
         let job = self.job;
         let entry = job.index.entry(*at);
         if is_below(&entry, prefix_len) {
-            let child = Name::at(job.index, *at, end, prefix_len);
+            let child = IndexedName::at(job.index, *at, end, prefix_len);
             *at = child.entries.end;
             below.push(child);
             return None;
@@ -186,9 +186,9 @@ impl<'a> Scanner<'a> {
     fn hand_out(
         &mut self,
         directory: &Directory,
-        met: &Met<'_>,
+        met: &DirectoryNames<'_>,
         prefix_len: usize,
-        tasks: &mut Vec<Task>,
+        tasks: &mut Vec<DirectoryTask>,
     ) -> Result<(), Error> {
         if met.left.is_empty() {
             return Ok(());
@@ -196,7 +196,7 @@ impl<'a> Scanner<'a> {
         let shared = directory.try_clone().map(Arc::new);
         for entries in met.left.iter().cloned() {
             match &shared {
-                Ok(directory) => tasks.push(Task::Files {
+                Ok(directory) => tasks.push(DirectoryTask::Files {
                     directory: Arc::clone(directory),
                     entries,
                     prefix_len,
@@ -210,12 +210,12 @@ impl<'a> Scanner<'a> {
     /// Adds a task for each subdirectory with tracked files that must be examined.
     pub(super) fn go_below(
         &mut self,
-        met: &Met<'_>,
+        met: &DirectoryNames<'_>,
         prefix_len: usize,
         ignored: bool,
         lists: bool,
-        seen: Option<&super::remembered::Seen>,
-        tasks: &mut Vec<Task>,
+        seen: Option<&super::remembered::CacheMatch>,
+        tasks: &mut Vec<DirectoryTask>,
     ) {
         let job = self.job;
         for child in &met.directories {
@@ -224,7 +224,7 @@ impl<'a> Scanner<'a> {
                 continue;
             }
             let below = job.index.path(child.entries.start)[..end].as_bstr();
-            if job.pathspec.directory(below) == pathspec::Directory::Outside {
+            if job.pathspec.directory(below) == pathspec::DirectoryRelation::Outside {
                 continue;
             }
             let (ignored, place) = match seen {
@@ -234,7 +234,7 @@ impl<'a> Scanner<'a> {
             if !self.must_look(&child.entries) && (ignored || !lists) {
                 continue;
             }
-            tasks.push(Task::Tracked {
+            tasks.push(DirectoryTask::Tracked {
                 entries: child.entries.clone(),
                 prefix_len: end + 1,
                 ignored,
@@ -246,17 +246,17 @@ impl<'a> Scanner<'a> {
     /// Processes all names in the listing of a directory with tracked files.
     fn meet_all(
         &mut self,
-        listed: io::Result<Listing>,
+        listed: io::Result<DirectoryListing>,
         directory: &Directory,
         path: &BStr,
         entries: Range<usize>,
-        met: &Met<'_>,
-        tasks: &mut Vec<Task>,
+        met: &DirectoryNames<'_>,
+        tasks: &mut Vec<DirectoryTask>,
     ) {
         match listed {
             Ok(listing) => {
                 if !self.has_only(&listing, met) {
-                    let children = Name::all(self.job.index, entries, path.len());
+                    let children = IndexedName::all(self.job.index, entries, path.len());
                     for (name, kind) in listing.iter() {
                         self.meet(directory, path, &children, name, kind, tasks);
                     }
@@ -273,7 +273,7 @@ impl<'a> Scanner<'a> {
 
     /// Returns whether the directory contains only tracked names: every subdirectory is tracked, and
     /// the number of other names equals that of the tracked files that were found.
-    fn has_only(&self, listing: &Listing, met: &Met<'_>) -> bool {
+    fn has_only(&self, listing: &DirectoryListing, met: &DirectoryNames<'_>) -> bool {
         if !met.left.is_empty() {
             // The number of existing files among those is not known.
             return false;
@@ -283,8 +283,8 @@ impl<'a> Scanner<'a> {
             match kind {
                 EntryKind::Directory => {
                     let is_directory = true;
-                    let wanted = SortKey { name, is_directory };
-                    let find = |known: &Name<'_>| compare(known.key(), wanted);
+                    let wanted = NameSortKey { name, is_directory };
+                    let find = |known: &IndexedName<'_>| compare(known.key(), wanted);
                     // This name is never listed, in any directory.
                     if name != b".git" && met.directories.binary_search_by(find).is_err() {
                         return false;
@@ -302,13 +302,13 @@ impl<'a> Scanner<'a> {
         &mut self,
         directory: &Directory,
         path: &BStr,
-        children: &[Name<'_>],
+        children: &[IndexedName<'_>],
         name: &[u8],
         kind: EntryKind,
-        tasks: &mut Vec<Task>,
+        tasks: &mut Vec<DirectoryTask>,
     ) {
         let find = |is_directory| {
-            let wanted = SortKey { name, is_directory };
+            let wanted = NameSortKey { name, is_directory };
             children
                 .binary_search_by(|child| compare(child.key(), wanted))
                 .ok()
@@ -331,7 +331,7 @@ impl<'a> Scanner<'a> {
             return;
         }
         if self.job.options.ignore_case {
-            let same = |child: &&Name<'_>| {
+            let same = |child: &&IndexedName<'_>| {
                 child.is_directory == is_directory && child.name.eq_ignore_ascii_case(name)
             };
             if children.iter().any(|child| same(&child)) {
@@ -380,7 +380,7 @@ impl<'a> Scanner<'a> {
             } else if entry.stage() != 0 {
                 self.report(at, None, 0, SubmoduleState::default());
             } else if !self.is_exempt(&entry) && !entry.flags.contains(Flags::SKIP_WORKTREE) {
-                self.report(at, Some(Change::Deleted), 0, SubmoduleState::default());
+                self.report(at, Some(FileChange::Deleted), 0, SubmoduleState::default());
             }
             at = end;
         }
@@ -418,7 +418,7 @@ impl<'a> Scanner<'a> {
 
     /// Returns the entry at `at`, if its file is in this directory and the entry is a regular one.
     #[inline]
-    pub(super) fn plain(&self, at: usize, prefix_len: usize) -> Option<Plain<'a>> {
+    pub(super) fn plain(&self, at: usize, prefix_len: usize) -> Option<PlainEntry<'a>> {
         let job = self.job;
         let all = job.options.tracked && job.monitored.is_none() && job.pathspec.is_empty();
         if !all || self.pace.is_wide() {
@@ -432,7 +432,7 @@ impl<'a> Scanner<'a> {
     fn check_plain(
         &mut self,
         directory: &Directory,
-        plain: &Plain<'_>,
+        plain: &PlainEntry<'_>,
         at: usize,
     ) -> Result<bool, Error> {
         let looked = directory.metadata_of(plain.name());
@@ -446,7 +446,7 @@ impl<'a> Scanner<'a> {
 
     /// Returns whether a file with the metadata `looked` certainly matches its entry.
     #[inline]
-    pub(super) fn is_certain(&self, plain: &Plain<'_>, looked: &io::Result<Metadata>) -> bool {
+    pub(super) fn is_certain(&self, plain: &PlainEntry<'_>, looked: &io::Result<Metadata>) -> bool {
         looked.as_ref().is_ok_and(|metadata| {
             own_mode(metadata)
                 .is_some_and(|mode| plain.is_certainly(&recorded(metadata), mode, self.index_time))
@@ -466,7 +466,7 @@ impl<'a> Scanner<'a> {
         let metadata = match looked {
             Ok(metadata) => metadata,
             Err(error) if is_missing(&error) => {
-                let change = (entry.stage() == 0).then_some(Change::Deleted);
+                let change = (entry.stage() == 0).then_some(FileChange::Deleted);
                 if !entry.flags.contains(Flags::SKIP_WORKTREE) || change.is_none() {
                     self.report(position, change, 0, SubmoduleState::default());
                 }

@@ -1,14 +1,14 @@
 //! Untracked and ignored files and directories.
 
-use super::nested::{Entered, Inside, Look, State, Step};
-use super::remembered::Place;
+use super::nested::{EnteredDirectory, ExamineOptions, Inside, NestedState, NestedStep};
+use super::remembered::CachePosition;
 use super::scan::Scanner;
-use super::task::Task;
+use super::task::DirectoryTask;
 use super::{Ignored, Untracked};
 use crate::pathspec;
 use bstr::{BStr, BString, ByteSlice};
 use pronto_io::dir::{Directory, EntryKind};
-use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
+use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, SymlinkPolicy};
 use std::path::{Path, PathBuf};
 
 impl Scanner<'_> {
@@ -19,15 +19,17 @@ impl Scanner<'_> {
         path: &BStr,
         name: &[u8],
         kind: EntryKind,
-        tasks: &mut Vec<Task>,
+        tasks: &mut Vec<DirectoryTask>,
     ) {
-        let look = Look {
+        let look = ExamineOptions {
             check_only: false,
             stop_at_first: false,
             depth: 0,
             place: self.here,
         };
-        if let Step::Enter(entered) = self.judge(directory, path, name, kind, look, Some(tasks)) {
+        if let NestedStep::Enter(entered) =
+            self.judge(directory, path, name, kind, look, Some(tasks))
+        {
             let state = self.state(&entered.full, entered.inside.look);
             self.leave(entered, look, state);
         }
@@ -35,7 +37,7 @@ impl Scanner<'_> {
 
     /// Lists every file in an untracked directory. The current cache position is that of the directory
     /// in a cache of all files, if such a cache is in use.
-    pub(super) fn scan_untracked(&mut self, path: &BString, tasks: &mut Vec<Task>) {
+    pub(super) fn scan_untracked(&mut self, path: &BString, tasks: &mut Vec<DirectoryTask>) {
         let path = path.as_bstr();
         if self.recall_vouched(path) {
             return;
@@ -75,38 +77,40 @@ impl Scanner<'_> {
         path: &BStr,
         name: &[u8],
         kind: EntryKind,
-        look: Look,
-        tasks: Option<&mut Vec<Task>>,
-    ) -> Step<Entered> {
+        look: ExamineOptions,
+        tasks: Option<&mut Vec<DirectoryTask>>,
+    ) -> NestedStep<EnteredDirectory> {
         let is_directory = match kind {
             EntryKind::Directory => true,
             EntryKind::File | EntryKind::Symlink => false,
-            EntryKind::Other | EntryKind::Unknown => return Step::Known(State::Nothing),
+            EntryKind::Other | EntryKind::Unknown => {
+                return NestedStep::Known(NestedState::Nothing);
+            }
         };
         if name.eq_ignore_ascii_case(b".git") && (name == b".git" || self.job.options.ignore_case) {
-            return Step::Known(State::Nothing);
+            return NestedStep::Known(NestedState::Nothing);
         }
         let mut full: BString = path.to_owned();
         full.extend_from_slice(name);
         let relation = self.job.pathspec.directory(full.as_bstr());
-        if relation == pathspec::Directory::Outside
+        if relation == pathspec::DirectoryRelation::Outside
             && !self.job.pathspec.matches(full.as_bstr(), is_directory)
         {
-            return Step::Known(State::Nothing);
+            return NestedStep::Known(NestedState::Nothing);
         }
         self.stack
             .enter(path.strip_suffix(b"/").unwrap_or(path).as_bstr());
         let ignored = self.stack.is_ignored(full.as_bstr(), is_directory);
         if ignored && !self.wants_ignored() {
-            return Step::Known(State::Ignored);
+            return NestedStep::Known(NestedState::Ignored);
         }
         let state = if is_directory {
             full.push(b'/');
             match self.judge_directory(directory, &full, name, ignored, look, tasks) {
-                Step::Known(state) => state,
-                Step::Enter(inside) => {
+                NestedStep::Known(state) => state,
+                NestedStep::Enter(inside) => {
                     let name_start = path.len();
-                    return Step::Enter(Entered {
+                    return NestedStep::Enter(EnteredDirectory {
                         full,
                         name_start,
                         inside,
@@ -114,27 +118,33 @@ impl Scanner<'_> {
                 }
             }
         } else if !self.job.pathspec.matches(full.as_bstr(), false) {
-            State::Nothing
+            NestedState::Nothing
         } else if ignored {
-            State::Ignored
+            NestedState::Ignored
         } else {
-            State::Untracked
+            NestedState::Untracked
         };
-        Step::Known(self.conclude(full, path.len(), look, state))
+        NestedStep::Known(self.conclude(full, path.len(), look, state))
     }
 
     /// Adds the path `full`, whose last component starts at `name_start`, to the result unless only a
     /// state is needed. Returns the state.
-    fn conclude(&mut self, full: BString, name_start: usize, look: Look, state: State) -> State {
-        if state == State::Untracked {
+    fn conclude(
+        &mut self,
+        full: BString,
+        name_start: usize,
+        look: ExamineOptions,
+        state: NestedState,
+    ) -> NestedState {
+        if state == NestedState::Untracked {
             let bare = full.strip_suffix(b"/");
             let name = &bare.unwrap_or(&full)[name_start..];
             self.note_untracked(name, bare.is_some());
         }
         if !look.check_only {
             match state {
-                State::Untracked => self.add_untracked(full),
-                State::Ignored if self.wants_ignored() => self.add_ignored(full),
+                NestedState::Untracked => self.add_untracked(full),
+                NestedState::Ignored if self.wants_ignored() => self.add_ignored(full),
                 _ => {}
             }
         }
@@ -142,18 +152,23 @@ impl Scanner<'_> {
     }
 
     /// Completes [`judge`](Self::judge) for a directory that was found to have the state `state`.
-    pub(super) fn leave(&mut self, entered: Entered, look: Look, state: State) -> State {
+    pub(super) fn leave(
+        &mut self,
+        entered: EnteredDirectory,
+        look: ExamineOptions,
+        state: NestedState,
+    ) -> NestedState {
         let state = self.leave_directory(&entered.inside, state);
         self.conclude(entered.full, entered.name_start, look, state)
     }
 
     /// Removes the names that the name of an entered directory replaces from the result. Returns the
     /// contribution of the directory to the state of its parent.
-    pub(super) fn leave_directory(&mut self, inside: &Inside, state: State) -> State {
+    pub(super) fn leave_directory(&mut self, inside: &Inside, state: NestedState) -> NestedState {
         let mut state = state;
-        if state == State::Ignored {
+        if state == NestedState::Ignored {
             if self.job.options.ignored == Ignored::Matching {
-                state = State::Nothing;
+                state = NestedState::Nothing;
             } else {
                 self.outcome.ignored.truncate(inside.ignored_before);
             }
@@ -170,41 +185,41 @@ impl Scanner<'_> {
         full: &BString,
         name: &[u8],
         ignored: bool,
-        look: Look,
-        tasks: Option<&mut Vec<Task>>,
-    ) -> Step<Inside> {
+        look: ExamineOptions,
+        tasks: Option<&mut Vec<DirectoryTask>>,
+    ) -> NestedStep<Inside> {
         let options = &self.job.options;
         let own = if ignored {
-            State::Ignored
+            NestedState::Ignored
         } else {
-            State::Untracked
+            NestedState::Untracked
         };
         if self.has_repository(parent, full, name) {
             let inside = self.job.pathspec.matches(full.as_bstr(), true);
-            return Step::Known(if inside { own } else { State::Nothing });
+            return NestedStep::Known(if inside { own } else { NestedState::Nothing });
         }
         let matching = options.ignored == Ignored::Matching;
         if options.untracked == Untracked::All {
             if ignored && matching {
-                return Step::Known(State::Ignored);
+                return NestedStep::Known(NestedState::Ignored);
             }
             let place = look.place.filter(|_| self.caches_all());
             let place = place.map(|place| self.place_below(place, name.as_bstr()));
             self.note_below(name);
-            return Step::Known(self.go_through(full, place, tasks));
+            return NestedStep::Known(self.go_through(full, place, tasks));
         }
         let bare = full.strip_suffix(b"/").unwrap_or(full).as_bstr();
         if !ignored && self.job.pathspec.leads_below(bare) {
-            return Step::Known(self.go_through(full, None, tasks));
+            return NestedStep::Known(self.go_through(full, None, tasks));
         }
         if ignored && (matching || options.show_empty_directories) {
-            return Step::Known(State::Ignored);
+            return NestedStep::Known(NestedState::Ignored);
         }
         if options.show_empty_directories && !self.wants_ignored() {
-            return Step::Known(State::Untracked);
+            return NestedStep::Known(NestedState::Untracked);
         }
         let check_only = !self.wants_ignored();
-        let look = Look {
+        let look = ExamineOptions {
             check_only,
             stop_at_first: check_only && ignored,
             depth: look.depth + 1,
@@ -213,7 +228,7 @@ impl Scanner<'_> {
                 .map(|place| self.place_below(place, name.as_bstr())),
         };
         self.note_below(name);
-        Step::Enter(Inside {
+        NestedStep::Enter(Inside {
             look,
             ignored_before: self.outcome.ignored.len(),
             untracked_before: self.outcome.untracked.len(),
@@ -225,23 +240,23 @@ impl Scanner<'_> {
     fn go_through(
         &mut self,
         full: &BString,
-        place: Option<Place>,
-        tasks: Option<&mut Vec<Task>>,
-    ) -> State {
+        place: Option<CachePosition>,
+        tasks: Option<&mut Vec<DirectoryTask>>,
+    ) -> NestedState {
         let path = full.clone();
         match tasks {
-            Some(tasks) => tasks.push(Task::Untracked { path, place }),
+            Some(tasks) => tasks.push(DirectoryTask::Untracked { path, place }),
             None => {
                 let before = self.here;
-                let mut own = vec![Task::Untracked { path, place }];
-                while let Some(Task::Untracked { path, place }) = own.pop() {
+                let mut own = vec![DirectoryTask::Untracked { path, place }];
+                while let Some(DirectoryTask::Untracked { path, place }) = own.pop() {
                     self.here = place;
                     self.scan_untracked(&path, &mut own);
                 }
                 self.here = before;
             }
         }
-        State::Nothing
+        NestedState::Nothing
     }
 
     pub(super) fn report_unreadable(&mut self, path: &BStr, error: std::io::Error) {
@@ -275,7 +290,7 @@ impl Scanner<'_> {
 
 /// Returns the repository for which `directory` appears to be the top of the worktree.
 fn repository_at(directory: &Path) -> Option<PathBuf> {
-    let read = |file: &Path| untrusted::read(file, Links::Follow, LARGEST_POINTER_BYTES);
+    let read = |file: &Path| untrusted::read(file, SymlinkPolicy::Follow, LARGEST_POINTER_BYTES);
     let git = directory.join(".git");
     let metadata = git.symlink_metadata().ok()?;
     let git_dir = if metadata.is_file() {

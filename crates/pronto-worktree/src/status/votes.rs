@@ -9,11 +9,11 @@ const MOST: i32 = 8;
 
 /// The measurements of all threads.
 #[derive(Debug, Default)]
-pub(super) struct Ahead {
+pub(super) struct ReadAheadVotes {
     votes: AtomicI32,
 }
 
-impl Ahead {
+impl ReadAheadVotes {
     pub(super) fn is_tried(&self) -> bool {
         self.votes.load(Relaxed) > LOST
     }
@@ -38,13 +38,13 @@ mod tests {
 
     #[test]
     fn what_does_not_pay_is_given_up() {
-        let ahead = Ahead::default();
+        let ahead = ReadAheadVotes::default();
         assert!(ahead.is_tried() && !ahead.pays());
         ahead.vote(false);
         assert!(ahead.is_tried());
         ahead.vote(false);
         assert!(!ahead.is_tried());
-        let ahead = Ahead::default();
+        let ahead = ReadAheadVotes::default();
         for _ in 0..20 {
             ahead.vote(true);
         }

@@ -8,19 +8,19 @@ use gix_object::tree::{EntryMode, EntryRef, name_order};
 use pronto_hash::{ObjectId, oid};
 
 use super::TreeId;
-use crate::tree_list::TreeEntry;
+use crate::tree_list::ListedTreeEntry;
 use crate::{Error, ErrorKind};
 
 /// An iterator over the entries of one tree with a lookahead. It owns the content of the tree, so that
 /// a walk can keep trees on an explicit stack.
-pub(super) struct Entries {
+pub(super) struct WalkedEntries {
     bytes: Vec<u8>,
     tree: TreeId,
-    source: Source,
+    source: EntryOrder,
     peeked: Option<Located>,
 }
 
-enum Source {
+enum EntryOrder {
     /// The entries as stored, with the position of the next one.
     AsStored(usize),
     /// The sorted entries. Git reads trees in another order, so they are sorted.
@@ -35,14 +35,14 @@ struct Located {
     id_start: usize,
 }
 
-impl Entries {
+impl WalkedEntries {
     /// Iterates over the entries of the tree `bytes` as stored.
     pub(super) fn as_stored(bytes: Vec<u8>, tree: TreeId) -> Self {
-        Self::new(bytes, tree, Source::AsStored(0))
+        Self::new(bytes, tree, EntryOrder::AsStored(0))
     }
 
-    fn new(bytes: Vec<u8>, tree: TreeId, source: Source) -> Self {
-        Entries {
+    fn new(bytes: Vec<u8>, tree: TreeId, source: EntryOrder) -> Self {
+        WalkedEntries {
             bytes,
             tree,
             source,
@@ -58,10 +58,10 @@ impl Entries {
     /// and the other a directory, or [`ErrorKind::CorruptObject`] if the tree is malformed.
     pub(super) fn checked(bytes: Vec<u8>, tree: TreeId, path: &BStr) -> Result<Self, Error> {
         match look_over(&bytes, kind(tree).len_in_bytes()) {
-            Names::Ordered => return Ok(Self::as_stored(bytes, tree)),
-            Names::Twice(name) => return Err(twice(name, tree, path)),
-            Names::NoMode => return Err(broken(tree, "malformed mode in tree entry")),
-            Names::Unordered => {}
+            NameOrder::Ordered => return Ok(Self::as_stored(bytes, tree)),
+            NameOrder::Twice(name) => return Err(twice(name, tree, path)),
+            NameOrder::NoMode => return Err(broken(tree, "malformed mode in tree entry")),
+            NameOrder::Unordered => {}
         }
         let sorted = sorted(&bytes, tree)?;
         let mut names = Beginnings::default();
@@ -69,7 +69,11 @@ impl Entries {
         if let Some(name) = all.find(|name| names.has(name)) {
             return Err(twice(name, tree, path));
         }
-        Ok(Self::new(bytes, tree, Source::Sorted(sorted.into_iter())))
+        Ok(Self::new(
+            bytes,
+            tree,
+            EntryOrder::Sorted(sorted.into_iter()),
+        ))
     }
 
     /// Does the same as [`checked`](Self::checked), but skips all except the first of entries with the
@@ -78,21 +82,25 @@ impl Entries {
     /// # Errors
     /// Fails with [`ErrorKind::CorruptObject`] if the tree is out of order and malformed.
     pub(super) fn in_order(bytes: Vec<u8>, tree: TreeId) -> Result<Self, Error> {
-        if look_over(&bytes, kind(tree).len_in_bytes()) == Names::Ordered {
+        if look_over(&bytes, kind(tree).len_in_bytes()) == NameOrder::Ordered {
             return Ok(Self::as_stored(bytes, tree));
         }
         let mut sorted = sorted(&bytes, tree)?;
         let mut names = Beginnings::default();
         sorted.retain(|entry| !names.has(entry.name(&bytes)));
-        Ok(Self::new(bytes, tree, Source::Sorted(sorted.into_iter())))
+        Ok(Self::new(
+            bytes,
+            tree,
+            EntryOrder::Sorted(sorted.into_iter()),
+        ))
     }
 
     /// Returns the next entry without removing it.
     pub(super) fn next(&mut self) -> Result<Option<EntryRef<'_>>, Error> {
         if self.peeked.is_none() {
             self.peeked = match &mut self.source {
-                Source::AsStored(at) => locate(&self.bytes, at, self.tree)?,
-                Source::Sorted(entries) => entries.next(),
+                EntryOrder::AsStored(at) => locate(&self.bytes, at, self.tree)?,
+                EntryOrder::Sorted(entries) => entries.next(),
             };
         }
         Ok(self.peek())
@@ -151,11 +159,11 @@ fn locate(bytes: &[u8], at: &mut usize, tree: TreeId) -> Result<Option<Located>,
 /// Fails with [`ErrorKind::HostilePath`] if two entries have the same name, or a name is not a single
 /// component.
 pub(crate) fn put_in_order(
-    entries: &mut [TreeEntry],
+    entries: &mut [ListedTreeEntry],
     tree: ObjectId,
     prefix: &BStr,
 ) -> Result<(), Error> {
-    let order = |one: &TreeEntry, two: &TreeEntry| {
+    let order = |one: &ListedTreeEntry, two: &ListedTreeEntry| {
         let (one_is_tree, two_is_tree) = (one.is_directory(), two.is_directory());
         name_order(
             one.name.as_bstr(),
@@ -229,7 +237,7 @@ fn twice(name: &BStr, tree: TreeId, path: &BStr) -> Error {
 
 /// The result of checking the names of a tree.
 #[derive(Debug, PartialEq, Eq)]
-enum Names<'a> {
+enum NameOrder<'a> {
     Ordered,
     Unordered,
     Twice(&'a BStr),
@@ -238,7 +246,7 @@ enum Names<'a> {
 }
 
 /// Checks the names, as far as they can be parsed. Reading the entries reports malformed ones.
-fn look_over(mut bytes: &[u8], id_len: usize) -> Names<'_> {
+fn look_over(mut bytes: &[u8], id_len: usize) -> NameOrder<'_> {
     let mut names = Beginnings::default();
     let mut last: Option<(&BStr, bool)> = None;
     while let Some(nul) = bytes.find_byte(0) {
@@ -247,21 +255,21 @@ fn look_over(mut bytes: &[u8], id_len: usize) -> Names<'_> {
             break;
         };
         if space == 0 {
-            return Names::NoMode;
+            return NameOrder::NoMode;
         }
         let (name, is_tree) = (head[space + 1..].as_bstr(), is_tree(&head[..space]));
         if let Some((before, was_tree)) = last
             && name_order(before, was_tree, name, is_tree).is_gt()
         {
-            return Names::Unordered;
+            return NameOrder::Unordered;
         }
         if names.has(name) {
-            return Names::Twice(name);
+            return NameOrder::Twice(name);
         }
         last = Some((name, is_tree));
         bytes = rest;
     }
-    Names::Ordered
+    NameOrder::Ordered
 }
 
 fn is_tree(mode: &[u8]) -> bool {
@@ -320,8 +328,8 @@ mod tests {
         ] {
             let bytes = tree(entries);
             let found = look_over(&bytes, 20);
-            assert_eq!(found, Names::Twice(expected.into()), "{entries:?}");
-            let error = Entries::checked(bytes, None, "top".into()).err();
+            assert_eq!(found, NameOrder::Twice(expected.into()), "{entries:?}");
+            let error = WalkedEntries::checked(bytes, None, "top".into()).err();
             let error = error.expect("refused");
             assert_eq!(*error.kind(), ErrorKind::HostilePath);
             let path = format!("'top/{expected}'");
@@ -329,13 +337,13 @@ mod tests {
         }
         // Out of order, too.
         let bytes = tree(&[("40000", "a"), ("100644", "b"), ("100644", "a")]);
-        assert!(Entries::checked(bytes, None, "".into()).is_err());
+        assert!(WalkedEntries::checked(bytes, None, "".into()).is_err());
     }
 
     #[test]
     fn trees_out_of_order_are_put_in_order() {
         let bytes = tree(&[("40000", "a"), ("100644", "a.b"), ("100644", "A")]);
-        let mut entries = Entries::checked(bytes, None, "".into()).expect("good names");
+        let mut entries = WalkedEntries::checked(bytes, None, "".into()).expect("good names");
         let mut names = Vec::new();
         while let Some(entry) = entries.next().expect("whole") {
             names.push(entry.filename.to_string());
@@ -343,19 +351,19 @@ mod tests {
         }
         assert_eq!(names, ["A", "a.b", "a"]);
         let bytes = tree(&[("100644", "b"), ("100644", "a"), ("40000", "b")]);
-        let entries = Entries::in_order(bytes, None).expect("it can be left behind");
-        assert!(matches!(entries.source, Source::Sorted(entries) if entries.len() == 2));
+        let entries = WalkedEntries::in_order(bytes, None).expect("it can be left behind");
+        assert!(matches!(entries.source, EntryOrder::Sorted(entries) if entries.len() == 2));
     }
 
     #[test]
     fn ordered_trees_are_taken_as_they_are() {
         let names = ["a", "a-", "a-b", "a.", "a0", "aa", "b"].map(|name| ("100644", name));
-        assert_eq!(look_over(&tree(&names), 20), Names::Ordered);
+        assert_eq!(look_over(&tree(&names), 20), NameOrder::Ordered);
         let bytes = tree(&[("100644", "a.b"), ("40000", "a"), ("100644", "a0")]);
-        assert_eq!(look_over(&bytes, 20), Names::Ordered);
-        assert_eq!(look_over(b"100644 a", 20), Names::Ordered);
-        assert_eq!(look_over(b"100644 a\0short", 20), Names::Ordered);
-        assert_eq!(look_over(b"\0", 20), Names::Ordered);
-        assert_eq!(look_over(&tree(&[("", "a")]), 20), Names::NoMode);
+        assert_eq!(look_over(&bytes, 20), NameOrder::Ordered);
+        assert_eq!(look_over(b"100644 a", 20), NameOrder::Ordered);
+        assert_eq!(look_over(b"100644 a\0short", 20), NameOrder::Ordered);
+        assert_eq!(look_over(b"\0", 20), NameOrder::Ordered);
+        assert_eq!(look_over(&tree(&[("", "a")]), 20), NameOrder::NoMode);
     }
 }

@@ -5,7 +5,7 @@ use pronto_hash::ObjectId;
 use pronto_index::{CachedDirectory, CachedTree, CachedTreeBuilder, Index};
 
 use super::TreeId;
-use crate::tree_walk::{Step, Subtree};
+use crate::tree_walk::{Subtree, WalkEvent};
 
 /// Follows a walk over two trees. If the cached tree of a directory in the old index equals the old
 /// tree, the directory has no local changes, and its cached tree in the new index is the new tree.
@@ -46,21 +46,23 @@ impl<'a> Trees<'a> {
         }
     }
 
-    pub(super) fn step(&mut self, step: &Step<'_>) {
+    pub(super) fn step(&mut self, step: &WalkEvent<'_>) {
         let (parent, clean) = self.levels.last().copied().unwrap_or((None, false));
         match step {
-            Step::Enter(subtree) => self.enter(subtree, parent),
-            Step::Leave => {
+            WalkEvent::Enter(subtree) => self.enter(subtree, parent),
+            WalkEvent::Leave => {
                 self.builder.leave();
                 self.levels.pop();
             }
-            Step::Same(subtree) => {
+            WalkEvent::Same(subtree) => {
                 let cached = parent.and_then(|parent| parent.child(subtree.name()));
                 self.copy(subtree.name(), subtree.new, cached);
             }
-            Step::Unchanged => self.builder.add_entries(1),
-            Step::Change(change) if clean && change.new.is_some() => self.builder.add_entries(1),
-            Step::Change(_) | Step::Gone(..) => {}
+            WalkEvent::Unchanged => self.builder.add_entries(1),
+            WalkEvent::Change(change) if clean && change.new.is_some() => {
+                self.builder.add_entries(1)
+            }
+            WalkEvent::Change(_) | WalkEvent::Gone(..) => {}
         }
     }
 

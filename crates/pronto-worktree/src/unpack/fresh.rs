@@ -4,11 +4,11 @@ use bstr::{BStr, ByteSlice};
 use pronto_hash::ObjectId;
 use pronto_index::{CachedTree, Flags};
 
-use super::{Side, Unpacked, new_entry};
+use super::{TreeFile, UnpackPlan, new_entry};
 use crate::hostile::Protect;
 use crate::sparse::Sparse;
-use crate::tree_walk::{Go, Step, walk};
-use crate::{Error, Objects};
+use crate::tree_walk::{Go, WalkEvent, walk};
+use crate::{Error, ObjectSource};
 
 /// Plans to write all files in `tree`, except those that `sparse` excludes. Excluded files only get an
 /// index entry.
@@ -20,18 +20,18 @@ use crate::{Error, Objects};
 /// written.
 pub fn all(
     tree: ObjectId,
-    objects: &dyn Objects,
+    objects: &dyn ObjectSource,
     protect: Protect,
     sparse: Option<&Sparse>,
-) -> Result<Unpacked, Error> {
+) -> Result<UnpackPlan, Error> {
     let _region = pronto_io::region!("unpack_trees", "unpack_trees");
-    let mut unpacked = Unpacked::default();
+    let mut unpacked = UnpackPlan::default();
     let mut cached = CachedTree::builder(tree);
     walk(objects, Some(protect), None, Some(tree), &mut |step| {
         match step {
-            Step::Enter(subtree) => cached.enter(subtree.name(), subtree.new),
-            Step::Leave => cached.leave(),
-            Step::Change(change) => {
+            WalkEvent::Enter(subtree) => cached.enter(subtree.name(), subtree.new),
+            WalkEvent::Leave => cached.leave(),
+            WalkEvent::Change(change) => {
                 cached.add_entries(1);
                 let Some(side) = change.new else {
                     return Ok(Go::On);
@@ -45,7 +45,7 @@ pub fn all(
                 }
             }
             // There is no old tree, so that these steps do not occur.
-            Step::Same(..) | Step::Unchanged | Step::Gone(..) => {}
+            WalkEvent::Same(..) | WalkEvent::Unchanged | WalkEvent::Gone(..) => {}
         }
         Ok(Go::On)
     })?;
@@ -60,15 +60,15 @@ pub fn all(
 /// As for [`all`].
 pub fn files(
     tree: ObjectId,
-    objects: &dyn Objects,
+    objects: &dyn ObjectSource,
     protect: Protect,
     enter: &mut dyn FnMut(&BStr) -> bool,
-    visit: &mut dyn FnMut(&BStr, Side),
+    visit: &mut dyn FnMut(&BStr, TreeFile),
 ) -> Result<(), Error> {
     walk(objects, Some(protect), None, Some(tree), &mut |step| {
         match step {
-            Step::Enter(subtree) if !enter(subtree.path) => return Ok(Go::Past),
-            Step::Change(change) => {
+            WalkEvent::Enter(subtree) if !enter(subtree.path) => return Ok(Go::Past),
+            WalkEvent::Change(change) => {
                 if let Some(side) = change.new {
                     visit(change.path, side);
                 }

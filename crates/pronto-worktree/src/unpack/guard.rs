@@ -11,13 +11,13 @@ use pronto_io::error::IoContext;
 use pronto_io::pool::{self, Gather};
 
 use super::refusal::Refusals;
-use super::worktree_view::{Comparison, Look, Looker, WorktreeView, is_absence};
+use super::worktree_view::{EntryComparison, Looker, PathKind, WorktreeView, is_absence};
 use crate::{Error, ErrorKind};
 
 /// The result of comparing files with entries: unchanged files with their current stat data, obstructed
 /// entries, and modified files.
 #[derive(Default)]
-pub(super) struct Compared {
+pub(super) struct ComparedEntry {
     pub(super) same: Vec<(usize, Stat)>,
     pub(super) missing: Vec<usize>,
     /// The entries with a parent that is not a directory.
@@ -26,7 +26,10 @@ pub(super) struct Compared {
 }
 
 /// Compares the files of the entries at `positions`, which are sorted, with the entries.
-pub(super) fn compare(view: &WorktreeView<'_>, positions: &[usize]) -> Result<Compared, Error> {
+pub(super) fn compare(
+    view: &WorktreeView<'_>,
+    positions: &[usize],
+) -> Result<ComparedEntry, Error> {
     let _region = pronto_io::region!("checkout", "verify");
     let gathered = std::array::from_fn(|_| Gather::default());
     let failed: Mutex<Option<Error>> = Mutex::new(None);
@@ -40,10 +43,10 @@ pub(super) fn compare(view: &WorktreeView<'_>, positions: &[usize]) -> Result<Co
             }
             for &position in &positions[range] {
                 match looker.compare(&view.index.entry(position)) {
-                    Ok(Comparison::Same(stat)) => found[0].push((position, stat)),
-                    Ok(Comparison::Missing) => found[1].push((position, Stat::default())),
-                    Ok(Comparison::Obstructed) => found[3].push((position, Stat::default())),
-                    Ok(Comparison::Modified) => found[2].push((position, Stat::default())),
+                    Ok(EntryComparison::Same(stat)) => found[0].push((position, stat)),
+                    Ok(EntryComparison::Missing) => found[1].push((position, Stat::default())),
+                    Ok(EntryComparison::Obstructed) => found[3].push((position, Stat::default())),
+                    Ok(EntryComparison::Modified) => found[2].push((position, Stat::default())),
                     Err(error) => {
                         failed
                             .lock()
@@ -72,7 +75,7 @@ pub(super) fn compare(view: &WorktreeView<'_>, positions: &[usize]) -> Result<Co
         positions.sort_unstable();
         positions
     };
-    Ok(Compared {
+    Ok(ComparedEntry {
         same,
         missing: sorted(missing),
         obstructed: sorted(obstructed),
@@ -107,17 +110,18 @@ pub(super) fn refuse_modified(
 /// Handles removed files in whose place a directory exists. As in Git, such a directory is refused only
 /// if it contains files that would be lost. `goes` returns whether a modified file is removed by the
 /// plan.
-pub(super) fn tell_directories(
+pub(super) fn report_directories(
     view: &WorktreeView<'_>,
     goes: &dyn Fn(&BStr) -> bool,
-    may_go: &mut MayGo<'_>,
+    is_expendable: &mut IsExpendable<'_>,
     refusals: &mut Refusals,
 ) -> Result<(), Error> {
     let mut looker = Looker::new(view);
     for path in std::mem::take(&mut refusals.modified) {
         let is_directory = goes(path.as_bstr())
-            && matches!(looker.look(path.as_bstr())?, Look::There(it) if it.is_directory());
-        let kept = !is_directory || all_may_go(view, path.as_bstr(), &HashSet::new(), may_go)?;
+            && matches!(looker.look(path.as_bstr())?, PathKind::There(it) if it.is_directory());
+        let kept =
+            !is_directory || all_expendable(view, path.as_bstr(), &HashSet::new(), is_expendable)?;
         if kept {
             refusals.modified.push(path);
         } else {
@@ -143,18 +147,18 @@ pub(super) fn refuse_current_directory(
 pub(super) fn occupied_entries(
     view: &WorktreeView<'_>,
     positions: &[usize],
-) -> Result<Vec<(usize, Look)>, Error> {
-    let free = |position: &usize| Free {
+) -> Result<Vec<(usize, PathKind)>, Error> {
+    let free = |position: &usize| UntrackedPath {
         path: view.index.path(*position),
         mode: None,
     };
-    let free: Vec<Free<'_>> = positions.iter().map(free).collect();
+    let free: Vec<UntrackedPath<'_>> = positions.iter().map(free).collect();
     let found = occupied(view, &free)?.into_iter();
     Ok(found.map(|(at, look)| (positions[at], look)).collect())
 }
 
 /// A path that the plan writes or removes and that has no index entry.
-pub(super) struct Free<'a> {
+pub(super) struct UntrackedPath<'a> {
     pub(super) path: &'a BStr,
     /// The new mode; `None` if the path must not exist.
     pub(super) mode: Option<u32>,
@@ -162,30 +166,30 @@ pub(super) struct Free<'a> {
 
 /// A callback that returns whether an untracked path is ignored, so that it may be overwritten. The
 /// second argument is whether the path is a directory.
-pub type MayGo<'a> = dyn FnMut(&BStr, bool) -> Result<bool, Error> + 'a;
+pub type IsExpendable<'a> = dyn FnMut(&BStr, bool) -> Result<bool, Error> + 'a;
 
 /// Refuses untracked files at the paths of `free`, which are sorted. `leaving` are the tracked paths
 /// that the plan removes.
 pub(super) fn refuse_untracked(
     view: &WorktreeView<'_>,
-    free: &[Free<'_>],
+    free: &[UntrackedPath<'_>],
     leaving: &HashSet<&BStr>,
-    may_go: &mut MayGo<'_>,
+    is_expendable: &mut IsExpendable<'_>,
     refusals: &mut Refusals,
 ) -> Result<(), Error> {
     let mut looker = Looker::new(view);
     for (at, look) in occupied(view, free)? {
         let free = &free[at];
         let refused = match look {
-            Look::Nothing => None,
-            Look::Obstructed => obstacle(&mut looker, free.path, leaving, may_go)?,
-            Look::There(metadata) if metadata.is_directory() => {
-                refuse_directory(view, free, leaving, may_go, refusals)?;
+            PathKind::Nothing => None,
+            PathKind::Obstructed => obstacle(&mut looker, free.path, leaving, is_expendable)?,
+            PathKind::There(metadata) if metadata.is_directory() => {
+                refuse_directory(view, free, leaving, is_expendable, refusals)?;
                 None
             }
-            Look::There(_) if leaving.contains(free.path) => None,
-            Look::There(_) if may_go(free.path, false)? => None,
-            Look::There(_) => {
+            PathKind::There(_) if leaving.contains(free.path) => None,
+            PathKind::There(_) if is_expendable(free.path, false)? => None,
+            PathKind::There(_) => {
                 // As in Git, files below are not examined then.
                 if free.mode.is_some() {
                     refusals.forget_below(free.path);
@@ -202,7 +206,10 @@ pub(super) fn refuse_untracked(
 }
 
 /// Returns those of `free` whose paths exist. Several threads examine them.
-fn occupied(view: &WorktreeView<'_>, free: &[Free<'_>]) -> Result<Vec<(usize, Look)>, Error> {
+fn occupied(
+    view: &WorktreeView<'_>,
+    free: &[UntrackedPath<'_>],
+) -> Result<Vec<(usize, PathKind)>, Error> {
     let found = Gather::default();
     let failed: Mutex<Option<Error>> = Mutex::new(None);
     pool::run(
@@ -215,7 +222,7 @@ fn occupied(view: &WorktreeView<'_>, free: &[Free<'_>]) -> Result<Vec<(usize, Lo
             }
             for at in range {
                 match looker.look(free[at].path) {
-                    Ok(Look::Nothing) => {}
+                    Ok(PathKind::Nothing) => {}
                     Ok(look) => found.push((at, look)),
                     Err(error) => {
                         failed
@@ -244,14 +251,14 @@ fn obstacle(
     looker: &mut Looker<'_>,
     path: &BStr,
     leaving: &HashSet<&BStr>,
-    may_go: &mut MayGo<'_>,
+    is_expendable: &mut IsExpendable<'_>,
 ) -> Result<Option<BString>, Error> {
     for slash in path.find_iter("/") {
         let above = path[..slash].as_bstr();
-        if let Look::There(metadata) = looker.look(above)?
+        if let PathKind::There(metadata) = looker.look(above)?
             && !metadata.is_directory()
         {
-            let goes = leaving.contains(above) || may_go(above, false)?;
+            let goes = leaving.contains(above) || is_expendable(above, false)?;
             return Ok((!goes).then(|| above.to_owned()));
         }
     }
@@ -261,9 +268,9 @@ fn obstacle(
 /// Checks a directory in place of a file: everything in it must be removed by the plan or be ignored.
 fn refuse_directory(
     view: &WorktreeView<'_>,
-    free: &Free<'_>,
+    free: &UntrackedPath<'_>,
     leaving: &HashSet<&BStr>,
-    may_go: &mut MayGo<'_>,
+    is_expendable: &mut IsExpendable<'_>,
     refusals: &mut Refusals,
 ) -> Result<(), Error> {
     // A submodule may already exist, and nothing is removed if nothing is written.
@@ -278,17 +285,17 @@ fn refuse_directory(
     if refusals.keep_one_below(free.path) {
         return Ok(());
     }
-    if !all_may_go(view, free.path, leaving, may_go)? {
+    if !all_expendable(view, free.path, leaving, is_expendable)? {
         refusals.directories.push(free.path.to_owned());
     }
     Ok(())
 }
 
-fn all_may_go(
+fn all_expendable(
     view: &WorktreeView<'_>,
     top: &BStr,
     leaving: &HashSet<&BStr>,
-    may_go: &mut MayGo<'_>,
+    is_expendable: &mut IsExpendable<'_>,
 ) -> Result<bool, Error> {
     let mut todo = vec![top.to_owned()];
     while let Some(path) = todo.pop() {
@@ -311,7 +318,7 @@ fn all_may_go(
                 EntryKind::Unknown => directory.metadata(&name).is_ok_and(|it| it.is_directory()),
                 kind => kind == EntryKind::Directory,
             };
-            if leaving.contains(below.as_bstr()) || may_go(below.as_bstr(), is_directory)? {
+            if leaving.contains(below.as_bstr()) || is_expendable(below.as_bstr(), is_directory)? {
                 continue;
             }
             if !is_directory {

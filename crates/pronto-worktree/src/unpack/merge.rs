@@ -12,18 +12,18 @@ use pronto_index::{
     CachedDirectory, CachedTree, CachedTreeBuilder, Entry, EntryRef, Flags, Index, mode,
 };
 
-use super::guard::{self, MayGo};
+use super::guard::{self, IsExpendable};
 use super::refusal::Refusals;
 use super::worktree_view::WorktreeView;
-use super::{Side, TreeId, add_item, is_entry, new_entry, record_stat};
-use crate::checkout::{Outcome, Plan, Removal};
+use super::{TreeFile, TreeId, add_item, is_entry, new_entry, record_stat};
+use crate::checkout::{CheckoutPlan, Outcome, PathRemoval};
 use crate::error::check;
-use crate::names::{Name, compare};
-use crate::tree_list::{TreeEntry, read_tree};
+use crate::names::{IndexedName, compare};
+use crate::tree_list::{ListedTreeEntry, read_tree};
 use crate::tree_walk::put_in_order;
 use crate::{Error, objects};
 use lists::{files, slots, take};
-use rules::{Slot, Verdict};
+use rules::{MergeResult, TreeSide};
 
 mod bind;
 mod finish;
@@ -31,7 +31,7 @@ mod lists;
 mod rules;
 
 pub use bind::bind;
-pub use rules::Rule;
+pub use rules::MergeRule;
 
 /// The trees and options of a merge.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +39,7 @@ pub struct Request<'a> {
     /// The trees, in the number that the rule requires.
     pub trees: &'a [ObjectId],
     /// The rule for each path.
-    pub rule: Rule,
+    pub rule: MergeRule,
     /// Discard local changes (`--reset`).
     pub reset: bool,
     /// Update the worktree (`-u`).
@@ -52,36 +52,36 @@ pub struct Request<'a> {
 #[derive(Debug)]
 pub enum MergeDecision {
     /// The plan, which loses no content.
-    Plan(Merged),
+    Plan(MergedIndex),
     /// The plan would lose content.
     Refused(Refusals),
 }
 
 /// The new index, and the plan for the worktree.
 #[derive(Debug, Default)]
-pub struct Merged {
+pub struct MergedIndex {
     /// The plan for the worktree.
-    pub plan: Plan,
+    pub plan: CheckoutPlan,
     /// The cached trees of the new index.
     pub cached_tree: Option<CachedTree>,
     /// Whether a path is in conflict.
     pub has_conflicts: bool,
-    parts: Vec<Part>,
+    parts: Vec<MergedEntries>,
 }
 
 #[derive(Debug)]
-enum Part {
+enum MergedEntries {
     /// Entries of the old index.
     Old(Range<usize>),
     /// A new entry, and the item that writes its file.
     New(Box<Entry>, Option<u32>),
 }
 
-impl Merged {
+impl MergedIndex {
     /// Copies the stat data of the written files into the new entries.
     pub fn record(&mut self, outcome: &Outcome) {
         for part in &mut self.parts {
-            let Part::New(entry, Some(item)) = part else {
+            let MergedEntries::New(entry, Some(item)) = part else {
                 continue;
             };
             record_stat(entry, *item, outcome);
@@ -93,15 +93,17 @@ impl Merged {
         let mut entries = Vec::with_capacity(index.len());
         for part in &self.parts {
             match part {
-                Part::Old(range) => entries.extend(range.clone().map(|at| index.entry(at))),
-                Part::New(entry, _) => entries.push((**entry).as_ref()),
+                MergedEntries::Old(range) => {
+                    entries.extend(range.clone().map(|at| index.entry(at)))
+                }
+                MergedEntries::New(entry, _) => entries.push((**entry).as_ref()),
             }
         }
         entries
     }
 }
 
-/// Merges trees and index. `may_go` returns which untracked files may be overwritten.
+/// Merges trees and index. `is_expendable` returns which untracked files may be overwritten.
 ///
 /// # Errors
 /// Fails with [`MissingObject`](crate::ErrorKind::MissingObject),
@@ -113,27 +115,27 @@ impl Merged {
 pub fn merge(
     request: &Request<'_>,
     view: &WorktreeView<'_>,
-    may_go: &mut MayGo<'_>,
+    is_expendable: &mut IsExpendable<'_>,
 ) -> Result<MergeDecision, Error> {
     let _region = pronto_io::region!("unpack_trees", "unpack_trees");
     let index = view.index;
     let cached = index.cached_tree();
-    let mut walk = Walk::new(request, view);
+    let mut walk = UnpackWalk::new(request, view);
     if let [tree] = request.trees {
         walk.builder = Some(CachedTree::builder(*tree));
     }
     let trees: Vec<TreeId> = request.trees.iter().map(|tree| Some(*tree)).collect();
     let top = cached.as_ref().map(CachedTree::root);
     walk.run(&trees, top)?;
-    walk.finish(may_go)
+    walk.finish(is_expendable)
 }
 
-struct Walk<'a, 's> {
+struct UnpackWalk<'a, 's> {
     request: &'a Request<'a>,
     view: &'a WorktreeView<'s>,
     /// The builder of the cached trees, if the index becomes equal to a single tree.
     builder: Option<CachedTreeBuilder>,
-    merged: Merged,
+    merged: MergedIndex,
     refusals: Refusals,
     /// The entries whose files must be unmodified.
     present: Vec<usize>,
@@ -152,19 +154,19 @@ struct Walk<'a, 's> {
 
 /// A directory that is being merged. Levels are on an explicit stack, because nested trees could
 /// overflow the stack of a thread.
-struct Level<'c> {
-    lists: Vec<Vec<TreeEntry>>,
+struct MergedDirectory<'c> {
+    lists: Vec<Vec<ListedTreeEntry>>,
     /// The position of the next entry in each list.
     cursors: Vec<usize>,
     /// The entries of the index that are not merged yet.
     entries: Range<usize>,
     cached: Option<CachedDirectory<'c>>,
-    outer: Outer,
+    outer: ParentState,
 }
 
 /// The state of the parent directory.
 #[derive(Clone, Copy, Default)]
-struct Outer {
+struct ParentState {
     prefix_len: usize,
     blocked: [bool; 3],
     /// Whether the builder has entered the directory.
@@ -172,20 +174,20 @@ struct Outer {
 }
 
 /// A name in a directory.
-struct Next {
+struct DirectoryName {
     name: Vec<u8>,
     is_directory: bool,
     /// The entries of the index.
     entries: Option<Range<usize>>,
 }
 
-impl<'a, 's> Walk<'a, 's> {
-    fn new(request: &'a Request<'a>, view: &'a WorktreeView<'s>) -> Walk<'a, 's> {
-        Walk {
+impl<'a, 's> UnpackWalk<'a, 's> {
+    fn new(request: &'a Request<'a>, view: &'a WorktreeView<'s>) -> UnpackWalk<'a, 's> {
+        UnpackWalk {
             request,
             view,
             builder: None,
-            merged: Merged::default(),
+            merged: MergedIndex::default(),
             refusals: Refusals::default(),
             present: Vec::new(),
             same: Vec::new(),
@@ -203,9 +205,9 @@ impl<'a, 's> Walk<'a, 's> {
         cached: Option<CachedDirectory<'c>>,
     ) -> Result<(), Error> {
         let mut prefix = BString::default();
-        let (entries, outer) = (0..self.view.index.len(), Outer::default());
+        let (entries, outer) = (0..self.view.index.len(), ParentState::default());
         let top = self.level(trees, entries, prefix.as_bstr(), cached, outer)?;
-        let mut levels: Vec<Level<'c>> = top.into_iter().collect();
+        let mut levels: Vec<MergedDirectory<'c>> = top.into_iter().collect();
         self.depth = levels.len();
         while let Some(level) = levels.last_mut() {
             let Some(next) = level.next(self.view.index, prefix.len()) else {
@@ -227,7 +229,7 @@ impl<'a, 's> Walk<'a, 's> {
             let mut slots = slots(&level.lists, cursors, &found, name);
             for (slot, blocked) in slots.iter_mut().zip(self.blocked) {
                 if blocked {
-                    *slot = Slot::OtherKind;
+                    *slot = TreeSide::OtherKind;
                 }
             }
             self.file(&slots, next.entries, prefix.as_bstr())?;
@@ -243,8 +245,8 @@ impl<'a, 's> Walk<'a, 's> {
         entries: Range<usize>,
         prefix: &BStr,
         cached: Option<CachedDirectory<'c>>,
-        outer: Outer,
-    ) -> Result<Option<Level<'c>>, Error> {
+        outer: ParentState,
+    ) -> Result<Option<MergedDirectory<'c>>, Error> {
         let known = cached.filter(|cached| cached.entry_count() == Some(entries.len()));
         let id = known.and_then(|known| known.id());
         let restores = self.request.reset && self.request.update;
@@ -263,7 +265,7 @@ impl<'a, 's> Walk<'a, 's> {
         objects::check_depth(self.depth)?;
         check(self.view.interrupt)?;
         let lists = self.read(trees, prefix)?;
-        Ok(Some(Level {
+        Ok(Some(MergedDirectory {
             cursors: vec![0; lists.len()],
             lists,
             entries,
@@ -276,17 +278,17 @@ impl<'a, 's> Walk<'a, 's> {
     /// level unless the directory is unchanged.
     fn below<'c>(
         &mut self,
-        above: &mut Level<'c>,
-        next: Next,
+        above: &mut MergedDirectory<'c>,
+        next: DirectoryName,
         prefix: &mut BString,
-    ) -> Result<Option<Level<'c>>, Error> {
+    ) -> Result<Option<MergedDirectory<'c>>, Error> {
         let name = next.name.as_bstr();
         let found = take(&above.lists, &mut above.cursors, name, true);
         let trees: Vec<TreeId> = found
             .iter()
             .map(|found| Some(found.as_ref()?.side.id))
             .collect();
-        let mut outer = Outer {
+        let mut outer = ParentState {
             prefix_len: prefix.len() - name.len(),
             blocked: self.blocked,
             is_built: false,
@@ -310,7 +312,7 @@ impl<'a, 's> Walk<'a, 's> {
     }
 
     /// Leaves a directory.
-    fn leave(&mut self, outer: Outer, prefix: &mut BString) {
+    fn leave(&mut self, outer: ParentState, prefix: &mut BString) {
         if outer.is_built
             && let Some(builder) = &mut self.builder
         {
@@ -320,10 +322,10 @@ impl<'a, 's> Walk<'a, 's> {
         prefix.truncate(outer.prefix_len);
     }
 
-    fn read(&self, trees: &[TreeId], prefix: &BStr) -> Result<Vec<Vec<TreeEntry>>, Error> {
+    fn read(&self, trees: &[TreeId], prefix: &BStr) -> Result<Vec<Vec<ListedTreeEntry>>, Error> {
         let source = self.view.objects;
         let mut read = |id: &oid, content: &mut Vec<u8>| objects::tree(source, id, content);
-        let mut lists: Vec<Vec<TreeEntry>> = Vec::with_capacity(trees.len());
+        let mut lists: Vec<Vec<ListedTreeEntry>> = Vec::with_capacity(trees.len());
         for (at, tree) in trees.iter().enumerate() {
             let known = trees[..at].iter().position(|other| other == tree);
             lists.push(match (known, tree) {
@@ -340,25 +342,25 @@ impl<'a, 's> Walk<'a, 's> {
     }
 
     fn keep(&mut self, entries: Range<usize>) {
-        if let Some(Part::Old(last)) = self.merged.parts.last_mut()
+        if let Some(MergedEntries::Old(last)) = self.merged.parts.last_mut()
             && last.end == entries.start
         {
             last.end = entries.end;
         } else if !entries.is_empty() {
-            self.merged.parts.push(Part::Old(entries));
+            self.merged.parts.push(MergedEntries::Old(entries));
         }
     }
 
     fn file(
         &mut self,
-        slots: &[Slot],
+        slots: &[TreeSide],
         stages: Option<Range<usize>>,
         path: &BStr,
     ) -> Result<(), Error> {
         let index = self.view.index;
         let position = stages.as_ref().map(|stages| stages.start);
         let current = position.map(|position| index.entry(position));
-        if let (Some(builder), Some(Slot::File(_))) = (&mut self.builder, slots.first()) {
+        if let (Some(builder), Some(TreeSide::File(_))) = (&mut self.builder, slots.first()) {
             builder.add_entries(1);
         }
         let verdict = rules::decide(
@@ -372,35 +374,35 @@ impl<'a, 's> Walk<'a, 's> {
             guard::refuse_current_directory(self.view, path, &mut self.refusals);
         }
         match verdict {
-            Verdict::Become(side) if clean.is_some_and(|clean| is_entry(&clean, side)) => {
+            MergeResult::Become(side) if clean.is_some_and(|clean| is_entry(&clean, side)) => {
                 self.same.extend(position);
                 self.keep(stages.unwrap_or_default());
                 return Ok(());
             }
-            Verdict::Keep => {
+            MergeResult::Keep => {
                 self.keep(stages.unwrap_or_default());
                 return Ok(());
             }
-            Verdict::Nothing => return Ok(()),
-            Verdict::Free => {
+            MergeResult::Nothing => return Ok(()),
+            MergeResult::Free => {
                 self.free.push((path.to_owned(), None));
                 return Ok(());
             }
-            Verdict::Refuse => {
+            MergeResult::Refuse => {
                 self.refusals.staged.push(path.to_owned());
                 return Ok(());
             }
-            Verdict::Become(_) | Verdict::Go | Verdict::Conflict(_) => {}
+            MergeResult::Become(_) | MergeResult::Go | MergeResult::Conflict(_) => {}
         }
         self.gone.extend(stages.into_iter().flatten());
         self.changed.push(path.to_owned());
         self.present.extend(position.filter(|_| clean.is_some()));
         match verdict {
-            Verdict::Become(side) => self.change(path, side, current),
-            Verdict::Conflict(sides) => self.conflict(path, sides),
+            MergeResult::Become(side) => self.change(path, side, current),
+            MergeResult::Conflict(sides) => self.conflict(path, sides),
             _ => {
                 if self.request.update && current.is_some() {
-                    self.merged.plan.remove.push(Removal {
+                    self.merged.plan.remove.push(PathRemoval {
                         path: path.to_owned(),
                         gitlink: current.is_some_and(|current| current.mode == mode::GITLINK),
                     });
@@ -412,13 +414,13 @@ impl<'a, 's> Walk<'a, 's> {
 
     /// Returns whether a reset replaces a directory by a file, or removes it. As in Git, this is not
     /// checked if the index has an entry for the file already.
-    fn takes_directory(&self, verdict: Verdict, has_entry: bool) -> bool {
+    fn takes_directory(&self, verdict: MergeResult, has_entry: bool) -> bool {
         let request = self.request;
         request.reset
             && request.update
             && match verdict {
-                Verdict::Become(_) => !has_entry,
-                Verdict::Go | Verdict::Free => true,
+                MergeResult::Become(_) => !has_entry,
+                MergeResult::Go | MergeResult::Free => true,
                 _ => false,
             }
     }
@@ -426,7 +428,7 @@ impl<'a, 's> Walk<'a, 's> {
     fn change(
         &mut self,
         path: &BStr,
-        side: Side,
+        side: TreeFile,
         current: Option<EntryRef<'_>>,
     ) -> Result<(), Error> {
         let is_link = side.mode == mode::SYMLINK;
@@ -448,20 +450,22 @@ impl<'a, 's> Walk<'a, 's> {
         if self.request.update && !stays_out {
             item = Some(self.write(path, side, is_there));
         } else if stays_out && is_there {
-            self.merged.plan.remove.push(Removal {
+            self.merged.plan.remove.push(PathRemoval {
                 path: path.to_owned(),
                 gitlink: current.is_some_and(|current| current.mode == mode::GITLINK),
             });
         }
-        self.merged.parts.push(Part::New(Box::new(entry), item));
+        self.merged
+            .parts
+            .push(MergedEntries::New(Box::new(entry), item));
         Ok(())
     }
 
-    fn write(&mut self, path: &BStr, side: Side, replaces: bool) -> u32 {
+    fn write(&mut self, path: &BStr, side: TreeFile, replaces: bool) -> u32 {
         add_item(&mut self.merged.plan, path, side, replaces)
     }
 
-    fn conflict(&mut self, path: &BStr, sides: [Option<Side>; 3]) -> Result<(), Error> {
+    fn conflict(&mut self, path: &BStr, sides: [Option<TreeFile>; 3]) -> Result<(), Error> {
         self.merged.has_conflicts = true;
         for (stage, side) in (1..).zip(sides) {
             let Some(side) = side else { continue };
@@ -469,28 +473,30 @@ impl<'a, 's> Walk<'a, 's> {
             self.view.protect.check_path(path, is_link)?;
             let mut entry = new_entry(path, side);
             entry.flags = entry.flags.with_stage(stage);
-            self.merged.parts.push(Part::New(Box::new(entry), None));
+            self.merged
+                .parts
+                .push(MergedEntries::New(Box::new(entry), None));
         }
         Ok(())
     }
 }
 
-impl Level<'_> {
+impl MergedDirectory<'_> {
     /// Returns the next name of the directory, whose path has `prefix_len` bytes with a slash, and
     /// removes its index entries from the level.
-    fn next(&mut self, index: &Index, prefix_len: usize) -> Option<Next> {
+    fn next(&mut self, index: &Index, prefix_len: usize) -> Option<DirectoryName> {
         let Range { start, end } = self.entries;
-        let child = (start < end).then(|| Name::at(index, start, end, prefix_len));
+        let child = (start < end).then(|| IndexedName::at(index, start, end, prefix_len));
         let lists = self.lists.iter().zip(&self.cursors);
         let trees = lists.filter_map(|(list, at)| list.get(*at));
-        let own = child.as_ref().map(Name::key);
-        let names = trees.map(TreeEntry::key).chain(own);
+        let own = child.as_ref().map(IndexedName::key);
+        let names = trees.map(ListedTreeEntry::key).chain(own);
         let least = names.min_by(|one, two| compare(*one, *two))?;
         let child = child.filter(|_| own == Some(least));
         if let Some(child) = &child {
             self.entries.start = child.entries.end;
         }
-        Some(Next {
+        Some(DirectoryName {
             name: least.name.to_vec(),
             is_directory: least.is_directory,
             entries: child.map(|child| child.entries),

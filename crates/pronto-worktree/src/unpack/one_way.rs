@@ -4,17 +4,19 @@ use bstr::{BStr, ByteSlice};
 use pronto_hash::ObjectId;
 use pronto_index::{CachedDirectory, CachedTree, CachedTreeBuilder, EntryRef, Flags, mode};
 
-use super::guard::{self, Free, MayGo};
+use super::guard::{self, IsExpendable, UntrackedPath};
 use super::refusal::Refusals;
 use super::worktree_view::WorktreeView;
-use super::{Decision, IndexChange, Unpacked, directory_entry, is_entry, new_entry, standing_for};
+use super::{
+    IndexChange, PlanningResult, UnpackPlan, directory_entry, is_entry, new_entry, standing_for,
+};
 use crate::Error;
-use crate::checkout::Removal;
-use crate::tree_walk::{Change, Go, Step, Subtree, walk};
+use crate::checkout::PathRemoval;
+use crate::tree_walk::{Go, Subtree, TreePathChange, WalkEvent, walk};
 
 /// Computes a plan that makes index and worktree equal to `tree`. The plan is refused because of the
 /// current directory of the user, modified files of assume-unchanged or skip-worktree entries, and
-/// untracked files. With `may_go`, untracked files are refused if it returns false; without it, no
+/// untracked files. With `is_expendable`, untracked files are refused if it returns false; without it, no
 /// untracked file is refused.
 ///
 /// Files whose stat data differ from their entries are written again, so that their content is that of
@@ -29,21 +31,21 @@ use crate::tree_walk::{Change, Go, Step, Subtree, walk};
 pub fn one_way(
     tree: ObjectId,
     view: &WorktreeView<'_>,
-    may_go: Option<&mut MayGo<'_>>,
-) -> Result<Decision, Error> {
+    is_expendable: Option<&mut IsExpendable<'_>>,
+) -> Result<PlanningResult, Error> {
     let _region = pronto_io::region!("unpack_trees", "unpack_trees");
     let view = &WorktreeView {
         stat_decides: true,
         ..*view
     };
-    let mut reset = Reset {
+    let mut reset = OneWayReset {
         view,
         next: 0,
         same: Vec::new(),
         unseen: Vec::new(),
-        takes_directories: may_go.is_none(),
+        takes_directories: is_expendable.is_none(),
         refusals: Refusals::default(),
-        unpacked: Unpacked::default(),
+        unpacked: UnpackPlan::default(),
     };
     let cached = reset.tree(tree)?;
     reset.drop_before(None);
@@ -51,36 +53,36 @@ pub fn one_way(
     let mut refusals = std::mem::take(&mut reset.refusals);
     let mut unpacked = reset.finish()?;
     unpacked.cached_tree = Some(cached);
-    if let Some(may_go) = may_go {
-        refuse_untracked(&unpacked, view, may_go, &mut refusals)?;
+    if let Some(is_expendable) = is_expendable {
+        refuse_untracked(&unpacked, view, is_expendable, &mut refusals)?;
     }
     if refusals.is_empty() {
-        return Ok(Decision::Plan(unpacked));
+        return Ok(PlanningResult::Plan(unpacked));
     }
     refusals.sort();
-    Ok(Decision::Refused(refusals))
+    Ok(PlanningResult::Refused(refusals))
 }
 
 fn refuse_untracked(
-    unpacked: &Unpacked,
+    unpacked: &UnpackPlan,
     view: &WorktreeView<'_>,
-    may_go: &mut MayGo<'_>,
+    is_expendable: &mut IsExpendable<'_>,
     refusals: &mut Refusals,
 ) -> Result<(), Error> {
     let index = view.index;
     let items = unpacked.plan.write.iter();
-    let free: Vec<Free<'_>> = items
+    let free: Vec<UntrackedPath<'_>> = items
         .filter(|item| index.stages(item.path.as_bstr()).is_empty())
-        .map(|item| Free {
+        .map(|item| UntrackedPath {
             path: item.path.as_bstr(),
             mode: Some(item.mode),
         })
         .collect();
     let leaving = index.iter().map(|entry| entry.path).collect();
-    guard::refuse_untracked(view, &free, &leaving, may_go, refusals)
+    guard::refuse_untracked(view, &free, &leaving, is_expendable, refusals)
 }
 
-struct Reset<'a, 's> {
+struct OneWayReset<'a, 's> {
     view: &'a WorktreeView<'s>,
     /// The position of the next index entry.
     next: usize,
@@ -91,10 +93,10 @@ struct Reset<'a, 's> {
     /// Whether files may replace directories, regardless of their content.
     takes_directories: bool,
     refusals: Refusals,
-    unpacked: Unpacked,
+    unpacked: UnpackPlan,
 }
 
-impl Reset<'_, '_> {
+impl OneWayReset<'_, '_> {
     /// Walks the tree, and returns the cached trees of an index that equals it.
     fn tree(&mut self, tree: ObjectId) -> Result<CachedTree, Error> {
         let view = self.view;
@@ -105,9 +107,9 @@ impl Reset<'_, '_> {
             return Ok(builder.finish());
         }
         let mut levels = vec![top];
-        let mut visit = |step: Step<'_>| {
+        let mut visit = |step: WalkEvent<'_>| {
             match step {
-                Step::Enter(subtree) => {
+                WalkEvent::Enter(subtree) => {
                     let above = levels.last().copied().flatten();
                     let known = above.and_then(|above| above.child(subtree.name()));
                     builder.enter(subtree.name(), subtree.new);
@@ -122,15 +124,15 @@ impl Reset<'_, '_> {
                     }
                     levels.push(known);
                 }
-                Step::Leave => {
+                WalkEvent::Leave => {
                     levels.pop();
                     builder.leave();
                 }
-                Step::Change(change) => {
+                WalkEvent::Change(change) => {
                     builder.add_entries(1);
                     self.path(&change);
                 }
-                Step::Same(_) | Step::Unchanged | Step::Gone(..) => {}
+                WalkEvent::Same(_) | WalkEvent::Unchanged | WalkEvent::Gone(..) => {}
             }
             Ok(Go::On)
         };
@@ -144,7 +146,7 @@ impl Reset<'_, '_> {
         Ok(builder.finish())
     }
 
-    fn path(&mut self, change: &Change<'_>) {
+    fn path(&mut self, change: &TreePathChange<'_>) {
         let Some(side) = change.new else {
             return;
         };
@@ -184,7 +186,7 @@ impl Reset<'_, '_> {
     /// Handles an entry that matches the tree.
     fn same(&mut self, position: usize, entry: &EntryRef<'_>) {
         let skipped = entry.flags.contains(Flags::SKIP_WORKTREE);
-        let side = || super::Side {
+        let side = || super::TreeFile {
             id: entry.id.to_owned(),
             mode: entry.mode,
         };
@@ -272,9 +274,9 @@ impl Reset<'_, '_> {
     }
 
     /// Adds an entry for a path outside of the sparse-checkout patterns.
-    fn leave_out(&mut self, path: &BStr, side: super::Side, remove: bool) {
+    fn leave_out(&mut self, path: &BStr, side: super::TreeFile, remove: bool) {
         if remove {
-            self.unpacked.plan.remove.push(Removal {
+            self.unpacked.plan.remove.push(PathRemoval {
                 path: path.to_owned(),
                 gitlink: side.mode == mode::GITLINK,
             });
@@ -304,7 +306,7 @@ impl Reset<'_, '_> {
             }
             guard::refuse_current_directory(view, entry.path, &mut self.refusals);
             if view.sparse.is_none() || !self.is_skipped(self.next - 1) {
-                self.unpacked.plan.remove.push(Removal {
+                self.unpacked.plan.remove.push(PathRemoval {
                     path: entry.path.to_owned(),
                     gitlink: entry.mode == mode::GITLINK,
                 });
@@ -314,7 +316,7 @@ impl Reset<'_, '_> {
     }
 
     /// Adds the files that differ from their entries, and updated stat data of the others.
-    fn finish(self) -> Result<Unpacked, Error> {
+    fn finish(self) -> Result<UnpackPlan, Error> {
         let (view, mut unpacked) = (self.view, self.unpacked);
         let index = view.index;
         let compared = guard::compare(view, &self.same)?;
@@ -334,7 +336,7 @@ impl Reset<'_, '_> {
         for (position, replaces) in rewrite {
             let entry = index.entry(position);
             check(entry.path, entry.mode)?;
-            let side = super::Side {
+            let side = super::TreeFile {
                 id: entry.id.to_owned(),
                 mode: entry.mode,
             };
@@ -365,7 +367,7 @@ impl Reset<'_, '_> {
     }
 }
 
-impl Unpacked {
+impl UnpackPlan {
     /// Sorts the items in index order, and updates the item numbers in the changes.
     pub(super) fn put_items_in_order(&mut self) {
         let mut items = Vec::with_capacity(self.plan.write.len());

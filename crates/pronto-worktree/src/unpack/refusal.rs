@@ -65,16 +65,16 @@ impl Refusals {
     }
 
     /// Returns the first obstructing path in index order.
-    pub fn first(&self) -> Option<Refusal> {
-        type Wrap = fn(BString) -> Refusal;
+    pub fn first(&self) -> Option<ObstructedPath> {
+        type Wrap = fn(BString) -> ObstructedPath;
         let lists: [(&[BString], Wrap); 7] = [
-            (&self.staged, Refusal::Staged),
-            (&self.modified, Refusal::Modified),
-            (&self.directories, Refusal::Directory),
-            (&self.current_directory, Refusal::CurrentDirectory),
-            (&self.overwritten, Refusal::Overwritten),
-            (&self.removed, Refusal::Removed),
-            (&self.overlapping, Refusal::Overlapping),
+            (&self.staged, ObstructedPath::Staged),
+            (&self.modified, ObstructedPath::Modified),
+            (&self.directories, ObstructedPath::Directory),
+            (&self.current_directory, ObstructedPath::CurrentDirectory),
+            (&self.overwritten, ObstructedPath::Overwritten),
+            (&self.removed, ObstructedPath::Removed),
+            (&self.overlapping, ObstructedPath::Overlapping),
         ];
         let firsts = lists
             .iter()
@@ -87,7 +87,7 @@ impl Refusals {
 /// An obstructing path. [`Display`](fmt::Display) writes the message of Git's plumbing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Refusal {
+pub enum ObstructedPath {
     /// An index entry that matches neither the old nor the new tree.
     Staged(BString),
     /// A file that differs from its index entry.
@@ -104,30 +104,32 @@ pub enum Refusal {
     Overlapping(BString),
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for ObstructedPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refusal::Staged(path) => write!(
+            ObstructedPath::Staged(path) => write!(
                 f,
                 "Entry '{path}' would be overwritten by merge. Cannot merge."
             ),
-            Refusal::Modified(path) => write!(f, "Entry '{path}' not uptodate. Cannot merge."),
-            Refusal::Directory(path) => {
+            ObstructedPath::Modified(path) => {
+                write!(f, "Entry '{path}' not uptodate. Cannot merge.")
+            }
+            ObstructedPath::Directory(path) => {
                 write!(f, "Updating '{path}' would lose untracked files in it")
             }
-            Refusal::CurrentDirectory(path) => write!(
+            ObstructedPath::CurrentDirectory(path) => write!(
                 f,
                 "Refusing to remove '{path}' since it is the current working directory."
             ),
-            Refusal::Overwritten(path) => write!(
+            ObstructedPath::Overwritten(path) => write!(
                 f,
                 "Untracked working tree file '{path}' would be overwritten by merge."
             ),
-            Refusal::Removed(path) => write!(
+            ObstructedPath::Removed(path) => write!(
                 f,
                 "Untracked working tree file '{path}' would be removed by merge."
             ),
-            Refusal::Overlapping(path) => {
+            ObstructedPath::Overlapping(path) => {
                 write!(f, "Entry '{path}' overlaps with '{path}'.  Cannot bind.")
             }
         }

@@ -9,9 +9,9 @@ use pronto_index::{EntryRef, Flags, mode};
 
 use super::guard;
 use super::worktree_view::{Looker, WorktreeView};
-use super::{Side, Unpacked};
+use super::{TreeFile, UnpackPlan};
 use crate::Error;
-use crate::checkout::Removal;
+use crate::checkout::PathRemoval;
 
 /// Computes a plan that makes entries and files match the patterns of the view, which must have
 /// patterns (`git sparse-checkout reapply`). No object id changes.
@@ -19,18 +19,18 @@ use crate::checkout::Removal;
 /// # Errors
 /// Fails with [`Io`](crate::ErrorKind::Io) if a file cannot be examined, or with
 /// [`Interrupted`](crate::ErrorKind::Interrupted).
-pub fn sparsity(view: &WorktreeView<'_>) -> Result<Unpacked, Error> {
+pub fn sparsity(view: &WorktreeView<'_>) -> Result<UnpackPlan, Error> {
     let _region = pronto_io::region!("unpack_trees", "update_sparsity");
-    let mut unpacked = Unpacked {
+    let mut unpacked = UnpackPlan {
         cached_tree: view.index.cached_tree(),
-        ..Unpacked::default()
+        ..UnpackPlan::default()
     };
     follow(&mut unpacked, view)?;
     Ok(unpacked)
 }
 
 /// Applies the patterns to entries that no change of `unpacked` covers.
-pub(super) fn follow(unpacked: &mut Unpacked, view: &WorktreeView<'_>) -> Result<(), Error> {
+pub(super) fn follow(unpacked: &mut UnpackPlan, view: &WorktreeView<'_>) -> Result<(), Error> {
     if view.sparse.is_none() {
         return Ok(());
     }
@@ -56,7 +56,7 @@ struct Moves {
     unmerged: Vec<BString>,
 }
 
-fn find(unpacked: &Unpacked, view: &WorktreeView<'_>) -> Moves {
+fn find(unpacked: &UnpackPlan, view: &WorktreeView<'_>) -> Moves {
     let Some(sparse) = view.sparse else {
         return Moves::default();
     };
@@ -91,7 +91,7 @@ fn find(unpacked: &Unpacked, view: &WorktreeView<'_>) -> Moves {
     moves
 }
 
-fn come(unpacked: &mut Unpacked, view: &WorktreeView<'_>, coming: &[usize]) -> Result<(), Error> {
+fn come(unpacked: &mut UnpackPlan, view: &WorktreeView<'_>, coming: &[usize]) -> Result<(), Error> {
     let index = view.index;
     let mut occupied = guard::occupied_entries(view, coming)?
         .into_iter()
@@ -102,7 +102,7 @@ fn come(unpacked: &mut Unpacked, view: &WorktreeView<'_>, coming: &[usize]) -> R
         if occupied.next_if(|(at, _)| *at == position).is_none() {
             let (id, mode) = (entry.id.to_owned(), entry.mode);
             view.protect.check_path(entry.path, mode == mode::SYMLINK)?;
-            unpacked.write(entry.path, Side { id, mode }, false);
+            unpacked.write(entry.path, TreeFile { id, mode }, false);
             continue;
         }
         // An existing file is content of the user and is reported as such.
@@ -113,14 +113,14 @@ fn come(unpacked: &mut Unpacked, view: &WorktreeView<'_>, coming: &[usize]) -> R
     Ok(())
 }
 
-fn go(unpacked: &mut Unpacked, view: &WorktreeView<'_>, going: &[usize]) -> Result<(), Error> {
+fn go(unpacked: &mut UnpackPlan, view: &WorktreeView<'_>, going: &[usize]) -> Result<(), Error> {
     let index = view.index;
     let compared = guard::compare(view, going)?;
     let same = compared.same.into_iter().map(|(at, _)| (at, true));
     for (position, is_there) in same.chain(compared.missing.into_iter().map(|at| (at, false))) {
         let entry = index.entry(position);
         if is_there {
-            unpacked.plan.remove.push(Removal {
+            unpacked.plan.remove.push(PathRemoval {
                 path: entry.path.to_owned(),
                 gitlink: entry.mode == mode::GITLINK,
             });
@@ -140,7 +140,7 @@ fn go(unpacked: &mut Unpacked, view: &WorktreeView<'_>, going: &[usize]) -> Resu
 }
 
 /// Sets or clears the skip-worktree bit of `entry`, unless it has the value already.
-fn mark(unpacked: &mut Unpacked, entry: &EntryRef<'_>, skip: bool) {
+fn mark(unpacked: &mut UnpackPlan, entry: &EntryRef<'_>, skip: bool) {
     if entry.flags.contains(Flags::SKIP_WORKTREE) == skip {
         return;
     }

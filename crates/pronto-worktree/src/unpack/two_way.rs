@@ -10,26 +10,28 @@ use pronto_hash::ObjectId;
 use pronto_index::{EntryRef, Flags, mode};
 
 use super::cached::Trees;
-use super::guard::{self, Free, MayGo};
+use super::guard::{self, IsExpendable, UntrackedPath};
 use super::refusal::Refusals;
 use super::worktree_view::WorktreeView;
-use super::{Decision, TreeId, Unpacked, directory_entry, is_entry, new_entry, standing_for};
+use super::{
+    PlanningResult, TreeId, UnpackPlan, directory_entry, is_entry, new_entry, standing_for,
+};
 use crate::Error;
-use crate::checkout::Removal;
-use crate::tree_walk::{Change, Go, Side, Step, walk};
+use crate::checkout::PathRemoval;
+use crate::tree_walk::{Go, TreeFile, TreePathChange, WalkEvent, walk};
 
 /// The result for a path.
-struct Verdict {
+struct PathDecision {
     path: BString,
     /// The position of its index entry.
     position: Option<usize>,
-    new: Option<Side>,
-    standing: Standing,
+    new: Option<TreeFile>,
+    standing: PathRelation,
 }
 
 /// The relation of a path to other changed paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
+enum PathRelation {
     /// The path has no conflicts with others.
     Alone,
     /// A staged file in place of a directory of the new tree. It is removed only if it does not exist
@@ -43,8 +45,8 @@ enum Standing {
 
 /// Computes a plan that leads from the tree `old` (`None` for the empty tree) to the tree `new`.
 ///
-/// Untracked files may be overwritten if `may_go` reports them as ignored. Sparse directory entries are
-/// not expanded, and their directories must not exist. The result is [`Decision::Expand`] if a change
+/// Untracked files may be overwritten if `is_expendable` reports them as ignored. Sparse directory entries are
+/// not expanded, and their directories must not exist. The result is [`PlanningResult::Expand`] if a change
 /// is staged inside such a directory, which requires an expanded index.
 ///
 /// # Errors
@@ -52,18 +54,18 @@ enum Standing {
 /// [`CorruptObject`](crate::ErrorKind::CorruptObject) or [`HostilePath`](crate::ErrorKind::HostilePath)
 /// if a tree is unusable, with [`Io`](crate::ErrorKind::Io) if a file cannot be examined, or with
 /// [`Interrupted`](crate::ErrorKind::Interrupted). A loss of content is not an error: see
-/// [`Decision::Refused`].
+/// [`PlanningResult::Refused`].
 pub fn two_way(
     old: Option<ObjectId>,
     new: ObjectId,
     view: &WorktreeView<'_>,
-    may_go: &mut MayGo<'_>,
-) -> Result<Decision, Error> {
+    is_expendable: &mut IsExpendable<'_>,
+) -> Result<PlanningResult, Error> {
     let _region = pronto_io::region!("unpack_trees", "unpack_trees");
     let mut refusals = Refusals::default();
     let mut verdicts = Vec::new();
     // Whether the sparse index is sufficient.
-    let mut is_told = true;
+    let mut is_reported = true;
     let cached = view.index.cached_tree();
     let mut trees = Trees::new(new, old, cached.as_ref(), view.index);
     if old == Some(new) {
@@ -76,49 +78,51 @@ pub fn two_way(
             Some(new),
             &mut |step| {
                 match &step {
-                    Step::Change(change) => {
-                        is_told &= standing_for(view.index, change.path).is_none();
+                    WalkEvent::Change(change) => {
+                        is_reported &= standing_for(view.index, change.path).is_none();
                         decide(change, view, &mut verdicts, &mut refusals);
                     }
-                    Step::Enter(subtree) => {
+                    WalkEvent::Enter(subtree) => {
                         let (path, old, new) = (subtree.path, subtree.old, Some(subtree.new));
                         if let Some(known) = directory(path, old, new, view, &mut verdicts) {
-                            is_told &= known;
+                            is_reported &= known;
                             trees.stands(subtree);
                             return Ok(Go::Past);
                         }
                     }
-                    Step::Gone(path, old) => {
+                    WalkEvent::Gone(path, old) => {
                         let known = directory(path, Some(*old), None, view, &mut verdicts);
                         if let Some(known) = known {
-                            is_told &= known;
+                            is_reported &= known;
                             return Ok(Go::Past);
                         }
                     }
-                    Step::Same(_) | Step::Unchanged | Step::Leave => {}
+                    WalkEvent::Same(_) | WalkEvent::Unchanged | WalkEvent::Leave => {}
                 }
                 trees.step(&step);
                 Ok(Go::On)
             },
         )?;
     }
-    if !is_told {
-        return Ok(Decision::Expand);
+    if !is_reported {
+        return Ok(PlanningResult::Expand);
     }
     give_way(view, &mut verdicts);
-    guard(view, &verdicts, may_go, &mut refusals)?;
+    guard(view, &verdicts, is_expendable, &mut refusals)?;
     if !refusals.is_empty() {
         refusals.sort();
-        return Ok(Decision::Refused(refusals));
+        return Ok(PlanningResult::Refused(refusals));
     }
-    let mut unpacked = Unpacked::default();
-    let stands = |verdict: &Verdict| matches!(verdict.standing, Standing::Alone | Standing::Above);
+    let mut unpacked = UnpackPlan::default();
+    let stands = |verdict: &PathDecision| {
+        matches!(verdict.standing, PathRelation::Alone | PathRelation::Above)
+    };
     for verdict in verdicts.iter().filter(|verdict| stands(verdict)) {
         carry_out(verdict, view, &mut unpacked);
     }
     unpacked.cached_tree = Some(trees.finish());
     super::sparsity::follow(&mut unpacked, view)?;
-    Ok(Decision::Plan(unpacked))
+    Ok(PlanningResult::Plan(unpacked))
 }
 
 /// Handles a directory that differs between the trees, if a sparse directory entry covers it. The entry
@@ -128,7 +132,7 @@ fn directory(
     old: TreeId,
     new: TreeId,
     view: &WorktreeView<'_>,
-    verdicts: &mut Vec<Verdict>,
+    verdicts: &mut Vec<PathDecision>,
 ) -> Option<bool> {
     let index = view.index;
     let position = standing_for(index, path)?;
@@ -137,23 +141,23 @@ fn directory(
     if is(new) {
         return Some(true);
     }
-    verdicts.push(Verdict {
+    verdicts.push(PathDecision {
         path: entry.path.to_owned(),
         position: Some(position),
-        new: new.map(|id| Side {
+        new: new.map(|id| TreeFile {
             id,
             mode: mode::TREE,
         }),
-        standing: Standing::Alone,
+        standing: PathRelation::Alone,
     });
     Some(is(old))
 }
 
 /// Determines the result for one path that differs between the trees.
 fn decide(
-    change: &Change<'_>,
+    change: &TreePathChange<'_>,
     view: &WorktreeView<'_>,
-    verdicts: &mut Vec<Verdict>,
+    verdicts: &mut Vec<PathDecision>,
     refusals: &mut Refusals,
 ) {
     let index = view.index;
@@ -164,7 +168,7 @@ fn decide(
         Err(_) if !index.stages(change.path).is_empty() => return refuse(),
         Err(_) => None,
     };
-    let is = |side: Option<Side>| match (position, side) {
+    let is = |side: Option<TreeFile>| match (position, side) {
         (Some(position), Some(side)) => is_entry(&index.entry(position), side),
         _ => false,
     };
@@ -183,23 +187,23 @@ fn decide(
     if is(change.new) {
         return;
     }
-    verdicts.push(Verdict {
+    verdicts.push(PathDecision {
         path: change.path.to_owned(),
         position,
         new: change.new,
-        standing: Standing::Alone,
+        standing: PathRelation::Alone,
     });
 }
 
 /// Removes entries that obstruct new paths, as files in place of directories or the reverse, if no
 /// content is lost.
-fn give_way(view: &WorktreeView<'_>, verdicts: &mut Vec<Verdict>) {
+fn give_way(view: &WorktreeView<'_>, verdicts: &mut Vec<PathDecision>) {
     let index = view.index;
     let known: BTreeSet<BString> = verdicts
         .iter()
         .map(|verdict| verdict.path.clone())
         .collect();
-    let mut more: HashMap<usize, Standing> = HashMap::new();
+    let mut more: HashMap<usize, PathRelation> = HashMap::new();
     let mut last = BString::default();
     for verdict in verdicts.iter_mut() {
         if verdict.new.is_none() || verdict.position.is_some() {
@@ -209,12 +213,12 @@ fn give_way(view: &WorktreeView<'_>, verdicts: &mut Vec<Verdict>) {
         let staged = below.filter(|position| !known.contains(index.path(*position)));
         // If the old tree had a directory, all of it is removed; otherwise staged files are kept.
         if had_directory(&known, verdict.path.as_bstr()) {
-            more.extend(staged.map(|position| (position, Standing::Alone)));
+            more.extend(staged.map(|position| (position, PathRelation::Alone)));
         } else {
             let before = more.len();
-            more.extend(staged.map(|position| (position, Standing::Below)));
+            more.extend(staged.map(|position| (position, PathRelation::Below)));
             if more.len() > before {
-                verdict.standing = Standing::Yields;
+                verdict.standing = PathRelation::Yields;
             }
         }
         let directory = super::worktree_view::split(verdict.path.as_bstr()).0;
@@ -225,14 +229,14 @@ fn give_way(view: &WorktreeView<'_>, verdicts: &mut Vec<Verdict>) {
         let slashes = directory.find_iter("/").chain([directory.len()]);
         for end in slashes.filter(|end| *end > 0) {
             let above = index.find(directory[..end].as_bstr(), 0).ok();
-            more.extend(above.map(|position| (position, Standing::Above)));
+            more.extend(above.map(|position| (position, PathRelation::Above)));
         }
     }
     let before = verdicts.len();
     for (position, standing) in more {
         let path = index.path(position);
         if !known.contains(path) {
-            verdicts.push(Verdict {
+            verdicts.push(PathDecision {
                 path: path.to_owned(),
                 position: Some(position),
                 new: None,
@@ -255,14 +259,14 @@ fn had_directory(changed: &BTreeSet<BString>, path: &BStr) -> bool {
 /// Checks whether content would be lost.
 fn guard(
     view: &WorktreeView<'_>,
-    verdicts: &[Verdict],
-    may_go: &mut MayGo<'_>,
+    verdicts: &[PathDecision],
+    is_expendable: &mut IsExpendable<'_>,
     refusals: &mut Refusals,
 ) -> Result<(), Error> {
     let index = view.index;
     let mut tracked: Vec<usize> = verdicts
         .iter()
-        .filter(|verdict| verdict.standing != Standing::Above)
+        .filter(|verdict| verdict.standing != PathRelation::Above)
         .filter_map(|verdict| verdict.position)
         .filter(|position| {
             let entry = index.entry(*position);
@@ -275,22 +279,22 @@ fn guard(
         let found = verdicts.binary_search_by(|verdict| verdict.path.as_bstr().cmp(path));
         found.is_ok_and(|at| verdicts[at].new.is_none())
     };
-    guard::tell_directories(view, &goes, may_go, refusals)?;
+    guard::report_directories(view, &goes, is_expendable, refusals)?;
     let leaving: HashSet<&BStr> = verdicts
         .iter()
-        .filter(|verdict| verdict.position.is_some() && verdict.standing != Standing::Above)
+        .filter(|verdict| verdict.position.is_some() && verdict.standing != PathRelation::Above)
         .map(|verdict| verdict.path.as_bstr())
         .collect();
-    let free: Vec<Free<'_>> = verdicts
+    let free: Vec<UntrackedPath<'_>> = verdicts
         .iter()
         .filter(|verdict| verdict.position.is_none())
         .filter(|verdict| is_wanted(verdict.path.as_bstr(), view))
-        .map(|verdict| Free {
+        .map(|verdict| UntrackedPath {
             path: verdict.path.as_bstr(),
             mode: verdict.new.map(|side| side.mode),
         })
         .collect();
-    guard::refuse_untracked(view, &free, &leaving, may_go, refusals)
+    guard::refuse_untracked(view, &free, &leaving, is_expendable, refusals)
 }
 
 /// Returns whether `entry` has no file because of the sparse checkout. As in Git, without
@@ -303,7 +307,7 @@ fn is_wanted(path: &BStr, view: &WorktreeView<'_>) -> bool {
     view.sparse.is_none_or(|sparse| sparse.includes(path))
 }
 
-fn carry_out(verdict: &Verdict, view: &WorktreeView<'_>, unpacked: &mut Unpacked) {
+fn carry_out(verdict: &PathDecision, view: &WorktreeView<'_>, unpacked: &mut UnpackPlan) {
     let path = verdict.path.as_bstr();
     let before = verdict.position.map(|position| view.index.entry(position));
     let skipped = before.is_some_and(|entry| is_kept_away(view, &entry));
@@ -311,8 +315,8 @@ fn carry_out(verdict: &Verdict, view: &WorktreeView<'_>, unpacked: &mut Unpacked
         let Some(entry) = before else {
             return;
         };
-        if !skipped && verdict.standing != Standing::Above {
-            unpacked.plan.remove.push(Removal {
+        if !skipped && verdict.standing != PathRelation::Above {
+            unpacked.plan.remove.push(PathRemoval {
                 path: verdict.path.clone(),
                 gitlink: entry.mode == mode::GITLINK,
             });
@@ -332,7 +336,7 @@ fn carry_out(verdict: &Verdict, view: &WorktreeView<'_>, unpacked: &mut Unpacked
         return;
     }
     if before.is_some() && !skipped {
-        unpacked.plan.remove.push(Removal {
+        unpacked.plan.remove.push(PathRemoval {
             path: verdict.path.clone(),
             gitlink: before.is_some_and(|entry| entry.mode == mode::GITLINK),
         });

@@ -4,7 +4,7 @@ use std::io;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
-use pronto_index::{EntryRef, Index, Rules, Stat, mode};
+use pronto_index::{EntryRef, Index, Stat, StatRules, mode};
 use pronto_io::dir::{Directory, Metadata};
 use pronto_io::error::IoContext;
 use pronto_io::interrupt::Interrupt;
@@ -16,7 +16,7 @@ use crate::hostile::Protect;
 use crate::recorded::recorded;
 use crate::sparse::Sparse;
 use crate::status::{FileToDigest, Unconverted, digest_file};
-use crate::{Error, ErrorKind, Objects};
+use crate::{Error, ErrorKind, ObjectSource};
 
 /// The index and the worktree, with the rules for comparing them.
 #[derive(Clone, Copy)]
@@ -24,13 +24,13 @@ pub struct WorktreeView<'a> {
     /// The index.
     pub index: &'a Index,
     /// The source of trees.
-    pub objects: &'a dyn Objects,
+    pub objects: &'a dyn ObjectSource,
     /// The top of the worktree.
     pub top: &'a Directory,
     /// The names that must never be written (`core.protectNTFS`, `core.protectHFS`).
     pub protect: Protect,
     /// The rules for comparing stat data (`core.trustCtime`, `core.checkStat`).
-    pub rules: Rules,
+    pub rules: StatRules,
     /// Whether different stat data mean a modified file, without a comparison of the content.
     pub stat_decides: bool,
     /// Compare the executable bit of files (`core.fileMode`).
@@ -51,7 +51,7 @@ pub struct WorktreeView<'a> {
 }
 
 /// The comparison of an entry with its file.
-pub(super) enum Comparison {
+pub(super) enum EntryComparison {
     /// There is no file.
     Missing,
     /// A parent of the path is neither a directory nor a symbolic link.
@@ -67,7 +67,7 @@ pub(super) enum Comparison {
 pub(super) struct Looker<'a> {
     view: WorktreeView<'a>,
     /// The directory that was opened last.
-    open: Option<(BString, Opened)>,
+    open: Option<(BString, DirectoryOpening)>,
     /// A missing directory, below which no path need be examined. Paths are examined in order, so that
     /// one directory is sufficient.
     missing: Option<BString>,
@@ -83,7 +83,7 @@ fn is_at_or_below(path: &BStr, directory: &BStr) -> bool {
 }
 
 /// The result of opening a directory.
-enum Opened {
+enum DirectoryOpening {
     Yes(Directory),
     Missing,
     /// The path, or a parent of it, is not a directory.
@@ -91,7 +91,7 @@ enum Opened {
 }
 
 /// The kind of file at a path.
-pub(super) enum Look {
+pub(super) enum PathKind {
     Nothing,
     /// A parent of the path is not a directory.
     Obstructed,
@@ -111,15 +111,15 @@ impl<'a> Looker<'a> {
     }
 
     /// Returns the kind of file at `path`.
-    pub(super) fn look(&mut self, path: &BStr) -> Result<Look, Error> {
+    pub(super) fn look(&mut self, path: &BStr) -> Result<PathKind, Error> {
         let (directory, name) = split(path);
         let directory = match self.directory(directory)? {
             Ok(directory) => directory,
             Err(look) => return Ok(look),
         };
         match directory.metadata(name) {
-            Ok(metadata) => Ok(Look::There(metadata)),
-            Err(error) if is_absence(&error) => Ok(Look::Nothing),
+            Ok(metadata) => Ok(PathKind::There(metadata)),
+            Err(error) if is_absence(&error) => Ok(PathKind::Nothing),
             Err(error) => Err(error).context(ErrorKind::Io, "cannot stat", path.to_string()),
         }
     }
@@ -128,7 +128,7 @@ impl<'a> Looker<'a> {
     pub(super) fn obstacle<'p>(&mut self, path: &'p BStr) -> Result<&'p BStr, Error> {
         for slash in path.find_iter("/") {
             let above = path[..slash].as_bstr();
-            if let Look::There(metadata) = self.look(above)?
+            if let PathKind::There(metadata) = self.look(above)?
                 && !metadata.is_directory()
             {
                 return Ok(above);
@@ -138,22 +138,22 @@ impl<'a> Looker<'a> {
     }
 
     /// Opens the directory at `path`. If that is not possible, returns the result for everything in it.
-    fn directory(&mut self, path: &BStr) -> Result<Result<&Directory, Look>, Error> {
+    fn directory(&mut self, path: &BStr) -> Result<Result<&Directory, PathKind>, Error> {
         if path.is_empty() {
             return Ok(Ok(self.view.top));
         }
         let missing = self.missing.as_ref();
         if missing.is_some_and(|missing| is_at_or_below(path, missing.as_bstr())) {
-            return Ok(Err(Look::Nothing));
+            return Ok(Err(PathKind::Nothing));
         }
         if self.open.as_ref().is_none_or(|(open, _)| open != path) {
             let opened = match self.view.top.open_beneath(path) {
-                Ok(directory) => Opened::Yes(directory),
+                Ok(directory) => DirectoryOpening::Yes(directory),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     self.missing = Some(self.uppermost_missing(path).to_owned());
-                    Opened::Missing
+                    DirectoryOpening::Missing
                 }
-                Err(error) if is_absence(&error) => Opened::Obstructed,
+                Err(error) if is_absence(&error) => DirectoryOpening::Obstructed,
                 Err(error) => {
                     return Err(error).context(
                         ErrorKind::Io,
@@ -165,9 +165,9 @@ impl<'a> Looker<'a> {
             self.open = Some((path.to_owned(), opened));
         }
         Ok(match &self.open {
-            Some((_, Opened::Yes(directory))) => Ok(directory),
-            Some((_, Opened::Obstructed)) => Err(Look::Obstructed),
-            _ => Err(Look::Nothing),
+            Some((_, DirectoryOpening::Yes(directory))) => Ok(directory),
+            Some((_, DirectoryOpening::Obstructed)) => Err(PathKind::Obstructed),
+            _ => Err(PathKind::Nothing),
         })
     }
 
@@ -192,15 +192,17 @@ impl<'a> Looker<'a> {
 
     /// Compares the file of `entry` with the entry: by stat data, or by content if these are not
     /// conclusive.
-    pub(super) fn compare(&mut self, entry: &EntryRef<'_>) -> Result<Comparison, Error> {
+    pub(super) fn compare(&mut self, entry: &EntryRef<'_>) -> Result<EntryComparison, Error> {
         let metadata = match self.look(entry.path)? {
-            Look::There(metadata) => metadata,
-            Look::Nothing => return Ok(Comparison::Missing),
-            Look::Obstructed => {
+            PathKind::There(metadata) => metadata,
+            PathKind::Nothing => return Ok(EntryComparison::Missing),
+            PathKind::Obstructed => {
                 let obstacle = self.obstacle(entry.path)?;
                 return Ok(match self.look(obstacle)? {
-                    Look::There(metadata) if !metadata.is_symlink() => Comparison::Obstructed,
-                    _ => Comparison::Missing,
+                    PathKind::There(metadata) if !metadata.is_symlink() => {
+                        EntryComparison::Obstructed
+                    }
+                    _ => EntryComparison::Missing,
                 });
             }
         };
@@ -208,27 +210,27 @@ impl<'a> Looker<'a> {
         if entry.mode == mode::GITLINK {
             // A submodule may be at any commit, and the recorded stat data are kept.
             return Ok(if metadata.is_directory() {
-                Comparison::Same(entry.stat)
+                EntryComparison::Same(entry.stat)
             } else {
-                Comparison::Modified
+                EntryComparison::Modified
             });
         }
         if !self.has_kind(entry.mode, &metadata) {
-            return Ok(Comparison::Modified);
+            return Ok(EntryComparison::Modified);
         }
         let recorded = &entry.stat;
         if recorded.matches(&now, self.view.rules) && !self.is_racy(recorded) {
-            return Ok(Comparison::Same(now));
+            return Ok(EntryComparison::Same(now));
         }
         let differs = || !recorded.matches(&now.without_nanoseconds(), self.view.rules);
         if self.view.stat_decides && differs() {
-            return Ok(Comparison::Modified);
+            return Ok(EntryComparison::Modified);
         }
         let id = self.digest(entry, &metadata)?;
         Ok(if id.as_ref() == entry.id {
-            Comparison::Same(now)
+            EntryComparison::Same(now)
         } else {
-            Comparison::Modified
+            EntryComparison::Modified
         })
     }
 
@@ -308,12 +310,12 @@ impl<'a> Looker<'a> {
 }
 
 /// Finds files that were modified without a difference in their stat data.
-pub struct Checker<'a>(Looker<'a>);
+pub struct ContentChecker<'a>(Looker<'a>);
 
-impl<'a> Checker<'a> {
+impl<'a> ContentChecker<'a> {
     /// Creates a checker. No file is examined yet.
     pub fn new(view: &WorktreeView<'a>) -> Self {
-        Checker(Looker::new(view))
+        ContentChecker(Looker::new(view))
     }
 
     /// Returns whether the stat data of the file match `entry` although its content differs.
@@ -321,7 +323,7 @@ impl<'a> Checker<'a> {
     /// # Errors
     /// Fails with [`ErrorKind::Io`] if the file cannot be read.
     pub fn is_quietly_modified(&mut self, entry: &EntryRef<'_>) -> Result<bool, Error> {
-        let Look::There(metadata) = self.0.look(entry.path)? else {
+        let PathKind::There(metadata) = self.0.look(entry.path)? else {
             return Ok(false);
         };
         // Whole seconds are compared: a Git without nanoseconds must not treat the file as unchanged
@@ -339,7 +341,7 @@ impl<'a> Checker<'a> {
     /// # Errors
     /// Fails with [`ErrorKind::Io`] if the path cannot be examined.
     pub fn is_there(&mut self, path: &BStr) -> Result<bool, Error> {
-        Ok(matches!(self.0.look(path)?, Look::There(_)))
+        Ok(matches!(self.0.look(path)?, PathKind::There(_)))
     }
 
     /// Returns whether a file with the recorded stat data exists. If the stat data are not conclusive,
@@ -348,7 +350,7 @@ impl<'a> Checker<'a> {
     /// # Errors
     /// Fails with [`ErrorKind::Io`] if the file cannot be read.
     pub fn has_facts_of(&mut self, entry: &EntryRef<'_>) -> Result<bool, Error> {
-        let Look::There(metadata) = self.0.look(entry.path)? else {
+        let PathKind::There(metadata) = self.0.look(entry.path)? else {
             return Ok(false);
         };
         if entry.mode == mode::GITLINK {
@@ -370,13 +372,13 @@ impl<'a> Checker<'a> {
     /// Fails with [`ErrorKind::Io`] if the file cannot be read.
     pub fn facts_if_unchanged(&mut self, entry: &EntryRef<'_>) -> Result<Option<Stat>, Error> {
         Ok(match self.0.compare(entry)? {
-            Comparison::Same(stat) => Some(stat),
+            EntryComparison::Same(stat) => Some(stat),
             _ => None,
         })
     }
 }
 
-impl std::fmt::Debug for Checker<'_> {
+impl std::fmt::Debug for ContentChecker<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Checker").finish_non_exhaustive()
     }

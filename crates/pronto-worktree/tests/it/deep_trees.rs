@@ -3,17 +3,17 @@
 
 use bstr::BString;
 use pronto_hash::{Kind, ObjectId, oid};
-use pronto_index::{CachedTree, Content, Entry, Flags, Index, Stat, Writer, mode};
+use pronto_index::{CachedTree, Entry, Flags, Index, IndexContent, Stat, Writer, mode};
 use pronto_io::dir::Directory;
 use pronto_io::interrupt::Interrupt;
 use pronto_io::pool::Workers;
-use pronto_worktree::diff::{Announced, cached_trees, tree_and_index};
+use pronto_worktree::diff::{IntentToAdd, cached_trees, tree_and_index};
 use pronto_worktree::pathspec::Pathspec;
 use pronto_worktree::sparse::{Sparse, outside};
 use pronto_worktree::trees::{self, Workshop};
-use pronto_worktree::unpack::merge::{MergeDecision, Request, Rule, merge};
+use pronto_worktree::unpack::merge::{MergeDecision, MergeRule, Request, merge};
 use pronto_worktree::unpack::{self, WorktreeView};
-use pronto_worktree::{Error, Objects, Protect};
+use pronto_worktree::{Error, ObjectSource, Protect};
 
 use crate::support::{Memory, Scratch};
 
@@ -85,7 +85,7 @@ impl Nested {
     /// An index of the file.
     fn index(&self) -> Index {
         let entry = self.entry(Flags::default());
-        let content = Content::new(Kind::Sha1, [entry.as_ref()]);
+        let content = IndexContent::new(Kind::Sha1, [entry.as_ref()]);
         let bytes = Writer::default().encode(&content).expect("it encodes");
         Index::from_bytes(bytes, Kind::Sha1).expect("it is whole")
     }
@@ -164,7 +164,7 @@ fn a_tree_and_an_index_are_compared() {
     fn compare(nested: &Nested, index: &Index) -> Result<usize, Error> {
         let pathspec = Pathspec::default();
         let (root, read) = (Some(nested.top.as_ref()), &mut nested.read());
-        let compared = tree_and_index(root, index, None, &pathspec, Announced::Absent, read);
+        let compared = tree_and_index(root, index, None, &pathspec, IntentToAdd::Absent, read);
         compared.map(|compared| compared.differences.len())
     }
     on_a_small_stack(|| {
@@ -189,7 +189,7 @@ fn cached_trees_are_found() {
 
 #[test]
 fn trees_are_merged() {
-    fn merged(nested: &Nested, rule: Rule) -> Result<usize, Error> {
+    fn merged(nested: &Nested, rule: MergeRule) -> Result<usize, Error> {
         let scratch = Scratch::new();
         let (index, interrupt) = (Index::empty(Kind::Sha1), Interrupt::new());
         let top = Directory::open(scratch.path()).expect("it is there");
@@ -209,7 +209,7 @@ fn trees_are_merged() {
             interrupt: &interrupt,
         };
         let trees = match rule {
-            Rule::Three { .. } => vec![nested.top; 3],
+            MergeRule::Three { .. } => vec![nested.top; 3],
             _ => vec![nested.top],
         };
         let request = Request {
@@ -226,10 +226,10 @@ fn trees_are_merged() {
     }
     on_a_small_stack(|| {
         let nested = Nested::new(PERMITTED);
-        assert_eq!(merged(&nested, Rule::One).ok(), Some(1));
-        let three = Rule::Three { aggressive: true };
+        assert_eq!(merged(&nested, MergeRule::One).ok(), Some(1));
+        let three = MergeRule::Three { aggressive: true };
         assert_eq!(merged(&nested, three).ok(), Some(1));
-        is_refusal(merged(&Nested::new(REFUSED), Rule::One));
+        is_refusal(merged(&Nested::new(REFUSED), MergeRule::One));
     });
 }
 

@@ -6,12 +6,14 @@ use std::path::Path;
 
 use bstr::ByteSlice;
 use pronto_hash::{Kind, ObjectId};
-use pronto_index::{Content, Index, Lock, Writer};
+use pronto_index::{Index, IndexContent, IndexLock, Writer};
 use pronto_io::dir::Directory;
 use pronto_io::interrupt::Interrupt;
 use pronto_io::pool::Workers;
 use pronto_worktree::attributes::{Attributes, Files, FromIndex};
-use pronto_worktree::checkout::{self, Context, Item, Obstructions, Options, Outcome, Plan};
+use pronto_worktree::checkout::{
+    self, CheckoutContext, CheckoutItem, CheckoutPlan, Obstructions, Options, Outcome,
+};
 use pronto_worktree::filter::{ATTRIBUTES, AutoCrlf, Driver, Settings};
 use pronto_worktree::{ErrorKind, Protect, unpack};
 use test_support::{Need, need};
@@ -74,7 +76,7 @@ fn clone_with(
     };
     let attributes = Attributes::new(&ATTRIBUTES, &Files::default(), Box::new(source))
         .expect("they can be read");
-    let context = Context {
+    let context = CheckoutContext {
         top: &top,
         objects,
         attributes: &attributes,
@@ -85,13 +87,13 @@ fn clone_with(
     let outcome = checkout::run(&unpacked.plan, &context, options);
     unpacked.record(&outcome);
     let empty = Index::empty(Kind::Sha1);
-    let mut content = Content::new(Kind::Sha1, unpacked.entries(&empty));
+    let mut content = IndexContent::new(Kind::Sha1, unpacked.entries(&empty));
     content.tree = unpacked
         .cached_tree
         .as_ref()
         .map(std::borrow::Cow::Borrowed);
     let bytes = Writer::default().encode(&content).expect("it encodes");
-    let lock = Lock::acquire(&scratch.join(".git/index")).expect("nobody holds it");
+    let lock = IndexLock::acquire(&scratch.join(".git/index")).expect("nobody holds it");
     lock.commit(&bytes).expect("it is written");
     Clone { scratch, outcome }
 }
@@ -359,7 +361,7 @@ fn hostile_trees_are_refused_before_anything_is_written() {
 }
 
 /// Runs a plan in a directory that may not be empty.
-fn run(top: &Path, plan: &Plan, objects: &Memory, options: &Options) -> Outcome {
+fn run(top: &Path, plan: &CheckoutPlan, objects: &Memory, options: &Options) -> Outcome {
     let attributes = Attributes::new(
         &ATTRIBUTES,
         &Files::default(),
@@ -368,7 +370,7 @@ fn run(top: &Path, plan: &Plan, objects: &Memory, options: &Options) -> Outcome 
     .expect("nothing to read");
     let top = Directory::open(top).expect("it is there");
     let settings = Settings::new(Kind::Sha1);
-    let context = Context {
+    let context = CheckoutContext {
         top: &top,
         objects,
         attributes: &attributes,
@@ -393,8 +395,8 @@ fn blobs(source: &Path, contents: &[&str]) -> Vec<ObjectId> {
         .collect()
 }
 
-fn item(path: &str, id: ObjectId, mode: u32) -> Item {
-    Item {
+fn item(path: &str, id: ObjectId, mode: u32) -> CheckoutItem {
+    CheckoutItem {
         path: path.into(),
         id,
         mode,
@@ -409,12 +411,12 @@ fn paths_that_are_one_to_the_file_system_are_all_named_and_the_last_stays() {
     let objects = Memory::load(source.path());
     for workers in [Workers::Exactly(1), Workers::Exactly(4), Workers::ADAPTIVE] {
         let scratch = Scratch::new();
-        let mut write: Vec<Item> = ids[..3]
+        let mut write: Vec<CheckoutItem> = ids[..3]
             .iter()
             .map(|id| item("same", *id, 0o100644))
             .collect();
         write.insert(0, item("alone", ids[3], 0o100644));
-        let plan = Plan {
+        let plan = CheckoutPlan {
             remove: Vec::new(),
             write,
         };
@@ -438,7 +440,7 @@ fn nothing_is_written_through_a_link_that_is_in_the_way() {
         std::fs::create_dir_all(scratch.join("top")).expect("a directory");
         symlink("../elsewhere", scratch.join("top/dir")).expect("a link");
         symlink("../elsewhere/f", scratch.join("top/f")).expect("a link");
-        let plan = Plan {
+        let plan = CheckoutPlan {
             remove: Vec::new(),
             write: vec![
                 item("dir/sub/f", ids[0], 0o100644),
@@ -480,11 +482,11 @@ fn a_full_file_system_leaves_no_part_of_a_file() {
         .output()
         .expect("mount starts");
     assert!(mounted.status.success(), "{mounted:?}");
-    let mut write: Vec<Item> = (0..8)
+    let mut write: Vec<CheckoutItem> = (0..8)
         .map(|number| item(&format!("d/large{number}"), ids[0], 0o100644))
         .collect();
     write.push(item("d/small", ids[1], 0o100644));
-    let plan = Plan {
+    let plan = CheckoutPlan {
         remove: Vec::new(),
         write,
     };

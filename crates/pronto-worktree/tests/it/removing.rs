@@ -9,7 +9,7 @@ use pronto_io::dir::Directory;
 use pronto_io::interrupt::Interrupt;
 use pronto_io::pool::Workers;
 use pronto_worktree::attributes::{Attributes, Files};
-use pronto_worktree::checkout::{self, Context, Options, Plan, Removal};
+use pronto_worktree::checkout::{self, CheckoutContext, CheckoutPlan, Options, PathRemoval};
 use pronto_worktree::filter::{ATTRIBUTES, Settings};
 
 use crate::support::{Memory, Scratch, repository};
@@ -30,15 +30,15 @@ fn left(files: &[String], removed: &[String], options: &Options) -> Vec<String> 
     let attributes = Attributes::new(&ATTRIBUTES, &Files::default(), nothing);
     let mut removed = removed.to_vec();
     removed.sort();
-    let remove = removed.iter().map(|path| Removal {
+    let remove = removed.iter().map(|path| PathRemoval {
         path: path.as_str().into(),
         gitlink: false,
     });
-    let plan = Plan {
+    let plan = CheckoutPlan {
         remove: remove.collect(),
         write: Vec::new(),
     };
-    let context = Context {
+    let context = CheckoutContext {
         top: &Directory::open(scratch.path()).expect("it is there"),
         objects: &Memory::load(source.path()),
         attributes: &attributes.expect("nothing to read"),

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use gix_object::Kind;
 use pronto_hash::{ObjectId, oid};
-use pronto_worktree::{Error, ErrorKind, Objects};
+use pronto_worktree::{Error, ErrorKind, ObjectSource};
 pub(crate) use test_support::Scratch;
 
 fn command(directory: &Path) -> Command {
@@ -111,7 +111,7 @@ impl Memory {
     }
 }
 
-impl Objects for Memory {
+impl ObjectSource for Memory {
     fn object(&self, id: &oid, buffer: &mut Vec<u8>) -> Result<Kind, Error> {
         let Some((kind, content)) = self.0.get(id) else {
             return Err(Error::new(ErrorKind::MissingObject, "object not found").on_object(id));

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pronto_io::progress::{Meter, Progress};
 use pronto_io::watch::Watch;
-use pronto_wire::transport::http::{Credentials, Secret};
+use pronto_wire::transport::http::{CredentialProvider, HttpSecret};
 use pronto_wire::url::Url;
 
 /// The first line of output, held back until something else is reported. Progress that is reported
@@ -59,9 +59,12 @@ impl Announcement {
 
     /// Wraps `inner` so that the line is reported before credentials are looked up, because the
     /// user may be prompted.
-    pub(crate) fn before(self: &Arc<Self>, inner: Box<dyn Credentials>) -> Box<dyn Credentials> {
+    pub(crate) fn before(
+        self: &Arc<Self>,
+        inner: Box<dyn CredentialProvider>,
+    ) -> Box<dyn CredentialProvider> {
         let announcement = self.clone();
-        Box::new(Announced {
+        Box::new(AnnouncingCredentials {
             announcement,
             inner,
         })
@@ -88,17 +91,17 @@ impl fmt::Debug for Announcement {
     }
 }
 
-struct Announced {
+struct AnnouncingCredentials {
     announcement: Arc<Announcement>,
-    inner: Box<dyn Credentials>,
+    inner: Box<dyn CredentialProvider>,
 }
 
-impl Credentials for Announced {
+impl CredentialProvider for AnnouncingCredentials {
     fn fill(
         &mut self,
         url: &Url,
         challenges: &[String],
-    ) -> Result<Option<Secret>, pronto_wire::Error> {
+    ) -> Result<Option<HttpSecret>, pronto_wire::Error> {
         self.announcement.say();
         self.inner.fill(url, challenges)
     }

@@ -1,15 +1,15 @@
 //! Downloads the bundles that the user (`--bundle-uri`) or the server names before the fetch.
 
 use bstr::{BString, ByteSlice};
-use pronto_wire::client::Client;
+use pronto_wire::client::FetchClient;
 
-use super::Work;
-use crate::bundle_uri::{self, List};
+use super::CloneRun;
+use crate::bundle_uri::{self, BundleList};
 use crate::config::edit::set_in_file;
 use crate::remote::connection::from_wire;
 use crate::{Repository, Result};
 
-impl Work<'_> {
+impl CloneRun<'_> {
     /// Downloads the bundles of `--bundle-uri`, or else those that the server advertises if
     /// `transfer.bundleURI` allows them.
     ///
@@ -17,7 +17,11 @@ impl Work<'_> {
     /// Fails if the operation is interrupted, the connection breaks, a setting is malformed, or the
     /// settings for later fetches (`fetch.bundleURI`, `fetch.bundleCreationToken`) cannot be
     /// written.
-    pub(super) fn take_bundles(&self, client: &mut Client, repository: &Repository) -> Result<()> {
+    pub(super) fn take_bundles(
+        &self,
+        client: &mut FetchClient,
+        repository: &Repository,
+    ) -> Result<()> {
         match &self.options.bundle_uri {
             Some(uri) => self.take_named(uri, repository),
             None if self.config.bool_or("transfer.bundleuri", false)? => {
@@ -38,12 +42,12 @@ impl Work<'_> {
         Ok(())
     }
 
-    fn take_offered(&self, client: &mut Client, repository: &Repository) -> Result<()> {
+    fn take_offered(&self, client: &mut FetchClient, repository: &Repository) -> Result<()> {
         let lines = client
             .bundle_lines(&self.options.server_options)
             .map_err(from_wire)?;
         let url = self.address();
-        let list = match List::parse_lines(&lines, url.as_bstr()) {
+        let list = match BundleList::parse_lines(&lines, url.as_bstr()) {
             Ok(list) => list,
             Err(bad) => {
                 let progress = self.watch.progress();

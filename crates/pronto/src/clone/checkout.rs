@@ -8,7 +8,7 @@ use pronto_hash::ObjectId;
 use pronto_index::Cover;
 use pronto_odb::Store;
 
-use super::{Outcome, Work, objects};
+use super::{CloneRun, Outcome, objects};
 use crate::checkout_tree;
 use crate::remote::from_store;
 use crate::{ErrorKind, Repository, Result};
@@ -17,7 +17,7 @@ use pronto_object::TreeEntries;
 /// Writes the files of `commit` into the worktree of the repository, then the index. `head` is the
 /// full name of the branch, or `HEAD` if it is detached.
 pub(super) fn check_out(
-    work: &Work<'_>,
+    work: &CloneRun<'_>,
     head: &BString,
     commit: ObjectId,
     store: &Store,
@@ -55,7 +55,7 @@ fn is_of_checkout(kind: ErrorKind) -> bool {
 
 /// Fetches in one go the contents that were left out and are needed now.
 fn fetch_contents(
-    work: &Work<'_>,
+    work: &CloneRun<'_>,
     commit: ObjectId,
     store: &Store,
     repository: &Repository,

@@ -6,23 +6,23 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 use pronto_wire::advertisement::{LsRefs, RemoteRef};
 
-use super::{Warning, Work};
+use super::{CloneRun, CloneWarning};
 use crate::refs::RefName;
 use crate::remote::{Refspec, local_name};
 use crate::{Error, ErrorKind, Result, init, refs};
 
 /// A ref of the remote and its local name, if it has one.
 #[derive(Clone, Debug)]
-pub(super) struct Mapped<'a> {
+pub(super) struct ClonedRef<'a> {
     pub(super) theirs: &'a RemoteRef,
     pub(super) id: ObjectId,
     pub(super) ours: Option<RefName>,
 }
 
 /// The selected refs and the branch or commit to check out.
-pub(super) struct Heads<'a> {
+pub(super) struct ClonedHeads<'a> {
     pub(super) refs: &'a [RemoteRef],
-    pub(super) mapped: Vec<Mapped<'a>>,
+    pub(super) mapped: Vec<ClonedRef<'a>>,
     /// The `HEAD` of the remote.
     pub(super) remote_head: Option<&'a RemoteRef>,
     /// The branch that the `HEAD` of the remote points to.
@@ -36,14 +36,14 @@ pub(super) struct Heads<'a> {
     /// The full name of the unborn branch that `HEAD` points to.
     pub(super) unborn: Option<RefName>,
     pub(super) is_empty: bool,
-    pub(super) warnings: Vec<Warning>,
+    pub(super) warnings: Vec<CloneWarning>,
 }
 
 /// Returns the refs to request from the remote.
 ///
 /// # Errors
 /// Fails if a configured refspec is malformed.
-pub(super) fn request(work: &Work<'_>) -> Result<LsRefs> {
+pub(super) fn request(work: &CloneRun<'_>) -> Result<LsRefs> {
     let options = work.options;
     let mut prefixes: Vec<BString> = Vec::new();
     if let Some(revision) = &options.revision {
@@ -75,7 +75,7 @@ pub(super) fn request(work: &Work<'_>) -> Result<LsRefs> {
 
 /// The refspecs that the user's configuration or `-c` sets for the new remote
 /// (`remote.NAME.fetch`).
-fn configured(work: &Work<'_>) -> Result<Vec<Refspec>> {
+fn configured(work: &CloneRun<'_>) -> Result<Vec<Refspec>> {
     let options = work.options;
     if options.takes_one_branch() || options.revision.is_some() {
         return Ok(Vec::new());
@@ -85,11 +85,11 @@ fn configured(work: &Work<'_>) -> Result<Vec<Refspec>> {
     specs.map(Refspec::parse).collect()
 }
 
-impl<'a> Heads<'a> {
-    pub(super) fn choose(refs: &'a [RemoteRef], work: &Work<'_>) -> Result<Self> {
+impl<'a> ClonedHeads<'a> {
+    pub(super) fn choose(refs: &'a [RemoteRef], work: &CloneRun<'_>) -> Result<Self> {
         let options = work.options;
         let head = refs.iter().find(|found| found.name == "HEAD");
-        let mut heads = Heads {
+        let mut heads = ClonedHeads {
             refs,
             mapped: Vec::new(),
             remote_head: head.filter(|head| head.id.is_some()),
@@ -126,7 +126,7 @@ impl<'a> Heads<'a> {
         Ok(heads)
     }
 
-    fn choose_revision(&mut self, revision: &BStr, work: &Work<'_>) -> Result<()> {
+    fn choose_revision(&mut self, revision: &BStr, work: &CloneRun<'_>) -> Result<()> {
         if let Ok(id) = pronto_hash::parse_hex(revision) {
             self.exact = Some(id);
             self.exact_name = Some(revision.to_owned());
@@ -145,14 +145,14 @@ impl<'a> Heads<'a> {
     }
 
     /// Chooses the unborn branch if the remote has no `HEAD` that resolves to a commit.
-    fn choose_unborn(&mut self, head: Option<&RemoteRef>, work: &Work<'_>) -> Result<()> {
+    fn choose_unborn(&mut self, head: Option<&RemoteRef>, work: &CloneRun<'_>) -> Result<()> {
         if self.is_empty {
-            self.warnings.push(Warning::EmptyRepository);
+            self.warnings.push(CloneWarning::EmptyRepository);
         }
-        let told = head
+        let advertised = head
             .and_then(|head| head.symref_target.clone())
             .filter(|name| name.starts_with(b"refs/heads/"));
-        let name = match told {
+        let name = match advertised {
             Some(name) => name,
             None => {
                 let branch = init::default_branch(&work.config, work.environment)?.name;
@@ -167,7 +167,7 @@ impl<'a> Heads<'a> {
 
     /// The branch that the remote `HEAD` points to. If an old server does not advertise the target,
     /// a branch with the same commit is guessed.
-    fn guess_branch(&self, work: &Work<'_>) -> Result<Option<&'a RemoteRef>> {
+    fn guess_branch(&self, work: &CloneRun<'_>) -> Result<Option<&'a RemoteRef>> {
         let Some(head) = self.remote_head else {
             return Ok(None);
         };
@@ -175,7 +175,7 @@ impl<'a> Heads<'a> {
         if let Some(target) = &head.symref_target {
             return Ok(named(target));
         }
-        if head_is_told(self.refs) || work.options.revision.is_some() {
+        if head_is_advertised(self.refs) || work.options.revision.is_some() {
             return Ok(None);
         }
         let configured = work.config.string("init.defaultbranch")?;
@@ -201,7 +201,7 @@ impl<'a> Heads<'a> {
         find(b"refs/heads/").or_else(|| find(b"refs/tags/"))
     }
 
-    fn map(&mut self, work: &Work<'_>) {
+    fn map(&mut self, work: &CloneRun<'_>) {
         let options = work.options;
         let one_branch = options.takes_one_branch();
         let only = match (one_branch, &options.branch) {
@@ -232,13 +232,13 @@ impl<'a> Heads<'a> {
             // The remote `HEAD` is requested even if no branch has the same commit.
             let is_head = name == "HEAD" && !(one_branch && options.branch.is_some());
             if ours.is_some() || is_head {
-                self.mapped.push(Mapped { theirs, id, ours });
+                self.mapped.push(ClonedRef { theirs, id, ours });
             }
         }
     }
 
     /// Adds the refs that match configured refspecs, if their local names are unused.
-    fn map_configured(&mut self, work: &Work<'_>) -> Result<()> {
+    fn map_configured(&mut self, work: &CloneRun<'_>) -> Result<()> {
         let specs = configured(work)?;
         let mut taken: HashSet<RefName> = match specs.is_empty() {
             true => HashSet::new(),
@@ -257,7 +257,7 @@ impl<'a> Heads<'a> {
                     && taken.insert(ours.clone())
                 {
                     let ours = Some(ours);
-                    self.mapped.push(Mapped { theirs, id, ours });
+                    self.mapped.push(ClonedRef { theirs, id, ours });
                 }
             }
         }
@@ -265,7 +265,7 @@ impl<'a> Heads<'a> {
     }
 
     /// The refspec for later fetches (`remote.NAME.fetch`).
-    pub(super) fn refspec(&self, work: &Work<'_>) -> Option<BString> {
+    pub(super) fn refspec(&self, work: &CloneRun<'_>) -> Option<BString> {
         let options = work.options;
         if options.revision.is_some() || (options.is_bare() && !options.mirror) {
             return None;
@@ -321,7 +321,7 @@ fn destination(spec: &Refspec, theirs: &RemoteRef) -> Option<BString> {
 
 /// Returns whether the remote advertises which refs are symbolic. If so, all other refs are not
 /// symbolic.
-fn head_is_told(refs: &[RemoteRef]) -> bool {
+fn head_is_advertised(refs: &[RemoteRef]) -> bool {
     refs.iter().any(|found| found.symref_target.is_some())
 }
 
@@ -331,7 +331,7 @@ pub(super) fn is_usable(name: &BStr) -> bool {
         || (name.starts_with(b"refs/") && refs::name::is_valid(name, refs::name::Form::Full))
 }
 
-impl Work<'_> {
+impl CloneRun<'_> {
     /// Returns the namespace of branches in the new repository.
     pub(super) fn branch_top(&self) -> Vec<u8> {
         if self.options.mirror {

@@ -12,22 +12,24 @@ use pronto_io::sync::SyncMethod;
 use pronto_io::watch::Watch;
 use pronto_odb::Store;
 use pronto_pack::indexer::Inspect;
-use pronto_wire::client::Client;
+use pronto_wire::client::FetchClient;
 use pronto_wire::fetch::{Deepen, Request};
 use pronto_wire::negotiate::Consecutive;
 
-use super::Work;
-use super::heads::Heads;
+use super::CloneRun;
+use super::heads::ClonedHeads;
 use crate::durability::Component;
 use crate::remote::connection::{check_session_id, from_wire};
 use crate::remote::{Cuts, FetchedTips, incomplete, require, unusable};
-use crate::remote::{Exact, History, Links, Receive, alternate_tips, receive_pack, shallow};
+use crate::remote::{
+    Exact, NegotiationHistory, PackLinks, Receive, alternate_tips, receive_pack, shallow,
+};
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// Threads that flush received files to disk.
-pub(super) struct Received(Vec<JoinHandle<Result<()>>>);
+pub(super) struct ArrivingFiles(Vec<JoinHandle<Result<()>>>);
 
-impl Received {
+impl ArrivingFiles {
     /// Starts to flush `paths` to disk, in parallel to other work.
     fn flush(files: impl IntoIterator<Item = (PathBuf, SyncMethod)>) -> Self {
         let waited_for = files.into_iter().filter(|(_, how)| !how.is_no());
@@ -37,7 +39,7 @@ impl Received {
                 synced.context(ErrorKind::Io, "fsync error on", &path)
             })
         });
-        Received(threads.collect())
+        ArrivingFiles(threads.collect())
     }
 
     /// Waits until all files are flushed.
@@ -60,11 +62,11 @@ pub(super) fn open(repository: &Repository) -> Result<Store> {
 
 /// Fetches the objects of the selected refs. Requests nothing if no ref is selected.
 pub(super) fn fetch(
-    work: &Work<'_>,
-    mut client: Client,
-    heads: &Heads<'_>,
+    work: &CloneRun<'_>,
+    mut client: FetchClient,
+    heads: &ClonedHeads<'_>,
     repository: &Repository,
-) -> Result<Option<Received>> {
+) -> Result<Option<ArrivingFiles>> {
     let store = open(repository)?;
     let mut seen = HashSet::new();
     let mapped = heads.mapped.iter().map(|mapped| mapped.id);
@@ -130,20 +132,20 @@ fn missing(wants: &[ObjectId], store: &Store) -> Result<Vec<ObjectId>> {
 }
 
 fn receive(
-    work: &Work<'_>,
-    client: &mut Client,
+    work: &CloneRun<'_>,
+    client: &mut FetchClient,
     request: &Request,
-    heads: &Heads<'_>,
+    heads: &ClonedHeads<'_>,
     repository: &Repository,
-) -> Result<Received> {
-    let told_shallow: Vec<ObjectId> = client.shallow().to_vec();
+) -> Result<ArrivingFiles> {
+    let server_shallow: Vec<ObjectId> = client.shallow().to_vec();
     let store = open(repository)?;
     let mut offered = bundled_tips(repository)?;
     if !store.alternates().is_empty() {
         offered.extend(alternate_tips(repository)?);
     }
     let uncut = BTreeSet::new();
-    let mut negotiator = Consecutive::new(History::new(&store, &uncut));
+    let mut negotiator = Consecutive::new(NegotiationHistory::new(&store, &uncut));
     for id in &offered {
         negotiator.add_tip(id).map_err(from_wire)?;
     }
@@ -155,15 +157,15 @@ fn receive(
         .fetch(request, &mut negotiator, work.watch.progress())
         .map_err(from_wire)?;
     let mut cut: BTreeSet<ObjectId> =
-        shallow::updated(BTreeSet::new(), &response.announced.shallow);
+        shallow::updated(BTreeSet::new(), &response.fetch_info.shallow);
     if request.deepen.is_none() {
-        cut.extend(told_shallow);
+        cut.extend(server_shallow);
         if !cut.is_empty() && work.rejects_shallow()? {
             let message = "source repository is shallow, reject to clone.";
             return Err(Error::new(ErrorKind::Refused, message));
         }
     }
-    let links = Links::new(repository.object_hash(), &cut);
+    let links = PackLinks::new(repository.object_hash(), &cut);
     // Objects that the filter leaves out must not be reported as missing.
     let inspect: Option<&dyn Inspect> = match request.filter {
         None => Some(&links),
@@ -193,7 +195,7 @@ fn receive(
     write_cut(&cut, repository)?;
     check(links, request, repository, &cut, work.watch)?;
     let fsync = repository.fsync()?;
-    Ok(Received::flush([
+    Ok(ArrivingFiles::flush([
         (outcome.pack, fsync.of(Component::Pack)),
         (outcome.index, fsync.of(Component::PackMetadata)),
     ]))
@@ -211,7 +213,7 @@ fn write_cut(cut: &BTreeSet<ObjectId>, repository: &Repository) -> Result<()> {
 
 /// Checks that all objects reachable from the fetched refs exist, and names the first missing one.
 fn check(
-    links: Links<'_>,
+    links: PackLinks<'_>,
     request: &Request,
     repository: &Repository,
     cut: &BTreeSet<ObjectId>,
@@ -237,7 +239,7 @@ fn check(
 }
 
 /// The content of the `.promisor` file: the refs that were requested.
-fn promised(heads: &Heads<'_>) -> Vec<u8> {
+fn promised(heads: &ClonedHeads<'_>) -> Vec<u8> {
     let lines = heads
         .mapped
         .iter()
@@ -248,7 +250,7 @@ fn promised(heads: &Heads<'_>) -> Vec<u8> {
 /// Fetches exactly the objects `ids` from the promisor remote, without the objects reachable from
 /// them.
 pub(super) fn fetch_exactly(
-    work: &Work<'_>,
+    work: &CloneRun<'_>,
     ids: Vec<ObjectId>,
     repository: &Repository,
 ) -> Result<()> {

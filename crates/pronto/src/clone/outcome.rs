@@ -23,7 +23,7 @@ pub struct Outcome {
     /// Whether object files were linked or copied.
     pub was_local: bool,
     /// The warnings, in order.
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<CloneWarning>,
     /// Reference repositories of `--reference-if-able` that do not exist or are not local.
     pub missing_references: Vec<PathBuf>,
     /// The result of the checkout. Empty if no files were written.
@@ -45,7 +45,7 @@ impl Outcome {
     pub fn run_hooks(&self) -> Result<Option<i32>> {
         match self.checked_out {
             Some(id) if !self.checkout_failed => {
-                tell_of_index(&self.repository)?;
+                run_post_index_change(&self.repository)?;
                 run_hook(&self.repository, id)
             }
             _ => Ok(None),
@@ -55,10 +55,10 @@ impl Outcome {
 
 /// Runs the hook `post-index-change` with the arguments for a written index: the worktree was
 /// updated, and no skip-worktree bit changed.
-fn tell_of_index(repository: &Repository) -> Result<()> {
-    let call = hooks::Call {
+fn run_post_index_change(repository: &Repository) -> Result<()> {
+    let call = hooks::HookCall {
         arguments: vec!["1".as_ref(), "0".as_ref()],
-        ..hooks::Call::default()
+        ..hooks::HookCall::default()
     };
     hooks::run(repository, "post-index-change", &call).map(|_| ())
 }
@@ -66,9 +66,9 @@ fn tell_of_index(repository: &Repository) -> Result<()> {
 fn run_hook(repository: &Repository, id: ObjectId) -> Result<Option<i32>> {
     let null = ObjectId::null(id.kind()).to_hex().to_string();
     let id = id.to_hex().to_string();
-    let call = hooks::Call {
+    let call = hooks::HookCall {
         arguments: vec![null.as_ref(), id.as_ref(), "1".as_ref()],
-        ..hooks::Call::default()
+        ..hooks::HookCall::default()
     };
     let status = hooks::run(repository, "post-checkout", &call)?;
     Ok(status.filter(|&status| status != 0))
@@ -77,7 +77,7 @@ fn run_hook(repository: &Repository, id: ObjectId) -> Result<Option<i32>> {
 /// A warning of a clone. [`Display`](fmt::Display) gives Git's message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Warning {
+pub enum CloneWarning {
     /// The source is a URL, so that [`local`](super::Options::local) has no effect.
     LocalIgnored,
     /// The source is shallow, so that its files are not linked or copied.
@@ -101,28 +101,30 @@ pub enum Warning {
     },
 }
 
-impl fmt::Display for Warning {
+impl fmt::Display for CloneWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Warning::LocalIgnored => "--local is ignored",
-            Warning::ShallowSource => "source repository is shallow, ignoring --local",
-            Warning::OptionIgnored(option) => {
+            CloneWarning::LocalIgnored => "--local is ignored",
+            CloneWarning::ShallowSource => "source repository is shallow, ignoring --local",
+            CloneWarning::OptionIgnored(option) => {
                 return write!(
                     f,
                     "{option} is ignored in local clones; use file:// instead."
                 );
             }
-            Warning::EmptyRepository => "You appear to have cloned an empty repository.",
-            Warning::UnknownRefStorage(name) => {
+            CloneWarning::EmptyRepository => "You appear to have cloned an empty repository.",
+            CloneWarning::UnknownRefStorage(name) => {
                 return write!(f, "unknown ref storage format '{name}'");
             }
-            Warning::MissingTemplates(path) => {
+            CloneWarning::MissingTemplates(path) => {
                 return write!(f, "templates not found in {}", path.display());
             }
-            Warning::NotACommit { name, id } => {
+            CloneWarning::NotACommit { name, id } => {
                 return write!(f, "{name} {id} is not a commit!");
             }
-            Warning::DanglingHead => "remote HEAD refers to nonexistent ref, unable to checkout",
+            CloneWarning::DanglingHead => {
+                "remote HEAD refers to nonexistent ref, unable to checkout"
+            }
         })
     }
 }

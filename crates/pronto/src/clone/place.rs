@@ -14,7 +14,7 @@ use crate::environment::Environment;
 use crate::{Error, ErrorKind, Repository, Result, path};
 
 /// The path of the new repository, and its temporary path.
-pub(super) struct Place {
+pub(super) struct ClonePaths {
     pub(super) work_tree: Option<PathBuf>,
     pub(super) git_dir: PathBuf,
     pub(super) partial: PathBuf,
@@ -23,7 +23,7 @@ pub(super) struct Place {
     existed: Vec<PathBuf>,
 }
 
-impl Place {
+impl ClonePaths {
     /// Checks that the directories of the worktree and the repository are missing or empty.
     pub(super) fn check(
         directory: &Path,
@@ -56,7 +56,7 @@ impl Place {
                 (Some(top), git_dir)
             }
         };
-        Ok(Place {
+        Ok(ClonePaths {
             work_tree,
             partial: partial_name(&git_dir),
             git_dir,

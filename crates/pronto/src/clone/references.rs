@@ -7,15 +7,15 @@ use pronto_hash::ObjectId;
 use pronto_io::error::IoContext;
 use pronto_odb::Store;
 
-use super::heads::Heads;
-use super::{Warning, Work};
-use crate::refs::{Change, Edit, Expected, RefName, Target, bad_name};
-use crate::remote::{History, from_store};
+use super::heads::ClonedHeads;
+use super::{CloneRun, CloneWarning};
+use crate::refs::{Edit, ExpectedValue, RefChangeKind, RefName, RefTarget, bad_name};
+use crate::remote::{NegotiationHistory, from_store};
 use crate::repository::RefStorage;
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// The initial `HEAD` of the new repository.
-pub(super) struct Head {
+pub(super) struct InitialHead {
     /// The full name of the branch, or `HEAD` if it is detached.
     pub(super) name: BString,
     /// The commit of `HEAD`, if there is one.
@@ -23,18 +23,18 @@ pub(super) struct Head {
     /// The commit at which `HEAD` is detached; `None` if `HEAD` points to a branch.
     pub(super) detached: Option<ObjectId>,
     /// The warning that the requested object is a tag and not the commit itself.
-    pub(super) warning: Option<Warning>,
+    pub(super) warning: Option<CloneWarning>,
     /// Whether the remote has refs, but not the one that `HEAD` points to.
     pub(super) is_dangling: bool,
 }
 
 /// Writes all refs: first those of the remote in one transaction, then `HEAD`.
 pub(super) fn write(
-    work: &Work<'_>,
-    heads: &Heads<'_>,
+    work: &CloneRun<'_>,
+    heads: &ClonedHeads<'_>,
     repository: &Repository,
     store: &Store,
-) -> Result<Head> {
+) -> Result<InitialHead> {
     let mut first = repository.transaction();
     for mapped in &heads.mapped {
         let Some(ours) = &mapped.ours else {
@@ -47,8 +47,8 @@ pub(super) fn write(
         }
         first.push(Edit {
             name: ours.as_bstr().to_owned(),
-            change: Change::Set(Target::Object(mapped.id)),
-            expected: Expected::Anything,
+            change: RefChangeKind::Set(RefTarget::Object(mapped.id)),
+            expected: ExpectedValue::Anything,
             message: None,
             follow: false,
             create_log: false,
@@ -70,7 +70,7 @@ pub(super) fn write(
 
 /// Writes the tags that point into the history of the only branch that was fetched.
 fn write_followed_tags(
-    heads: &Heads<'_>,
+    heads: &ClonedHeads<'_>,
     repository: &Repository,
     store: &Store,
     message: &BStr,
@@ -90,7 +90,7 @@ fn write_followed_tags(
             && !is_mapped(&found.name)
             && store.contains(&id).map_err(from_store)?
         {
-            tags.update(&found.name, id, Expected::Anything, message);
+            tags.update(&found.name, id, ExpectedValue::Anything, message);
         }
     }
     tags.commit()
@@ -98,8 +98,8 @@ fn write_followed_tags(
 
 /// Writes the symref `refs/remotes/NAME/HEAD` of the new remote.
 fn write_remote_head(
-    work: &Work<'_>,
-    heads: &Heads<'_>,
+    work: &CloneRun<'_>,
+    heads: &ClonedHeads<'_>,
     repository: &Repository,
     message: &BStr,
 ) -> Result<()> {
@@ -121,11 +121,11 @@ fn write_remote_head(
 }
 
 fn write_head(
-    work: &Work<'_>,
-    heads: &Heads<'_>,
+    work: &CloneRun<'_>,
+    heads: &ClonedHeads<'_>,
     repository: &Repository,
     store: &Store,
-) -> Result<Head> {
+) -> Result<InitialHead> {
     let message = work.message.as_bstr();
     let is_bare = work.options.is_bare();
     let mut transaction = repository.transaction();
@@ -138,10 +138,10 @@ fn write_head(
         set_symbolic_head(repository, &name)?;
         let id = heads.chosen.and_then(|chosen| chosen.id);
         if let Some(id) = id.filter(|_| !is_bare) {
-            transaction.update("HEAD", id, Expected::Anything, message);
+            transaction.update("HEAD", id, ExpectedValue::Anything, message);
             transaction.commit()?;
         }
-        return Ok(Head {
+        return Ok(InitialHead {
             name: name.into_inner(),
             is_dangling: id.is_none() && !heads.is_empty,
             id,
@@ -154,20 +154,22 @@ fn write_head(
         return Err(Error::new(ErrorKind::Transport, message));
     };
     let cut = crate::remote::shallow::read(repository)?;
-    let peeled = History::new(store, &cut).peel(&id).map_err(from_store)?;
+    let peeled = NegotiationHistory::new(store, &cut)
+        .peel(&id)
+        .map_err(from_store)?;
     let given = id;
     let id = peeled.ok_or_else(|| {
         let reason = format!("object {id} is a tree, not a commit");
         let message = format!("could not parse {id}");
         Error::new(ErrorKind::Object, message).reported_after(reason)
     })?;
-    transaction.detach("HEAD", id, Expected::Anything, message);
+    transaction.detach("HEAD", id, ExpectedValue::Anything, message);
     transaction.commit()?;
-    Ok(Head {
+    Ok(InitialHead {
         name: "HEAD".into(),
         id: Some(id),
         detached: Some(id).filter(|_| !is_bare),
-        warning: (given != id).then(|| Warning::NotACommit {
+        warning: (given != id).then(|| CloneWarning::NotACommit {
             name: match (&heads.exact_name, heads.chosen) {
                 (Some(name), _) => name.clone(),
                 (None, Some(chosen)) => chosen.name.clone(),

@@ -6,17 +6,17 @@ use std::path::Path;
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::Kind;
 use pronto_io::error::IoContext;
-use pronto_wire::client::Client;
+use pronto_wire::client::FetchClient;
 
-use super::heads::Heads;
-use super::place::Place;
-use super::{Warning, Work};
+use super::heads::ClonedHeads;
+use super::place::ClonePaths;
+use super::{CloneRun, CloneWarning};
 use crate::config::edit::Document;
-use crate::init::{self, Template};
+use crate::init::{self, TemplateSource};
 use crate::refs::tables;
 use crate::repository::RefStorage;
 use crate::{Error, ErrorKind, Repository, Result, config, repository};
-use pronto_repository::shared::Sharing;
+use pronto_repository::shared::SharedPermissions;
 
 /// Environment variables that would select another repository than the new one.
 pub(super) const REPOSITORY_VARIABLES: [&str; 9] = [
@@ -31,27 +31,27 @@ pub(super) const REPOSITORY_VARIABLES: [&str; 9] = [
     "GIT_SHALLOW_FILE",
 ];
 
-impl Work<'_> {
+impl CloneRun<'_> {
     /// Creates the directories, copies the templates and writes the configuration. Adds a warning
     /// if the template directory does not exist.
     pub(super) fn make_repository(
         &self,
-        client: &Client,
-        heads: &Heads<'_>,
-        place: &Place,
-        warnings: &mut Vec<Warning>,
+        client: &FetchClient,
+        heads: &ClonedHeads<'_>,
+        place: &ClonePaths,
+        warnings: &mut Vec<CloneWarning>,
     ) -> Result<()> {
         let git_dir = &place.partial;
         let template = match &self.options.template {
-            None => Template::Configured,
-            Some(path) if path.as_os_str().is_empty() => Template::None,
-            Some(path) => Template::Directory(path.clone()),
+            None => TemplateSource::Configured,
+            Some(path) if path.as_os_str().is_empty() => TemplateSource::None,
+            Some(path) => TemplateSource::Directory(path.clone()),
         };
         fs::create_dir_all(git_dir).context(ErrorKind::Io, "cannot mkdir", git_dir)?;
-        let sharing = Sharing::Umask;
+        let sharing = SharedPermissions::Umask;
         init::copy_template(&template, git_dir, self.environment, sharing)?;
         if let Some(missing) = init::missing_template(&template, self.environment) {
-            warnings.push(Warning::MissingTemplates(missing));
+            warnings.push(CloneWarning::MissingTemplates(missing));
         }
         match self.storage.storage {
             RefStorage::Reftable => tables::prepare(git_dir)?,
@@ -68,7 +68,12 @@ impl Work<'_> {
         )
     }
 
-    fn write_config(&self, file: &Path, client: &Client, heads: &Heads<'_>) -> Result<()> {
+    fn write_config(
+        &self,
+        file: &Path,
+        client: &FetchClient,
+        heads: &ClonedHeads<'_>,
+    ) -> Result<()> {
         let options = self.options;
         let mut settings = Settings::read(file)?;
         let hash = client.object_format();
@@ -143,7 +148,7 @@ impl Work<'_> {
 
     /// Records the upstream of the first branch (`branch.NAME.remote`, `branch.NAME.merge`). As in
     /// Git, these settings are the last in the file.
-    pub(super) fn follow(&self, repository: &Repository, heads: &Heads<'_>) -> Result<()> {
+    pub(super) fn follow(&self, repository: &Repository, heads: &ClonedHeads<'_>) -> Result<()> {
         let Some(branch) = heads.branch().filter(|_| !self.options.is_bare()) else {
             return Ok(());
         };

@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_config::git_dir::is_git_dir;
-use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
+use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, SymlinkPolicy};
 
 use crate::environment::Environment;
 use crate::{Error, ErrorKind, Result, path};
 
 /// The source of a clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Source {
+pub(super) struct CloneSource {
     /// The URL to record as `remote.NAME.url`: a URL, or an absolute path in which the symbolic
     /// links of the caller's current directory are kept.
     pub(super) url: BString,
@@ -21,7 +21,7 @@ pub(super) struct Source {
     pub(super) bundle: Option<PathBuf>,
 }
 
-impl Source {
+impl CloneSource {
     pub(super) fn find(name: &BStr, environment: &Environment) -> Result<Self> {
         let given = environment.absolute_by_name(path::borrow(name));
         let local = repository_at(&given, environment);
@@ -30,14 +30,14 @@ impl Source {
             None => bundle_at(&given),
         };
         if local.is_some() || bundle.is_some() {
-            return Ok(Source {
+            return Ok(CloneSource {
                 url: path::as_bytes(&given).into(),
                 local,
                 bundle,
             });
         }
         if name.contains(&b':') {
-            return Ok(Source {
+            return Ok(CloneSource {
                 url: name.into(),
                 local: None,
                 bundle: None,
@@ -55,7 +55,7 @@ impl Source {
 /// Fails with [`ErrorKind::InvalidInput`] if `name` is a path with neither a repository nor a
 /// bundle.
 pub fn check_source(name: &BStr, environment: &Environment) -> Result<()> {
-    Source::find(name, environment).map(drop)
+    CloneSource::find(name, environment).map(drop)
 }
 
 /// Returns the git directory that `given` names: below the path (`/.git`), the path itself, or the
@@ -97,7 +97,7 @@ fn with_ending(given: &Path, ending: &str) -> PathBuf {
 
 /// Follows a gitfile (`gitdir: PATH`) to the git directory.
 fn linked(file: &Path, environment: &Environment) -> Option<PathBuf> {
-    let text = untrusted::read(file, Links::Follow, LARGEST_POINTER_BYTES).ok()?;
+    let text = untrusted::read(file, SymlinkPolicy::Follow, LARGEST_POINTER_BYTES).ok()?;
     let target = path::borrow(text.strip_prefix(b"gitdir: ")?.trim_end());
     let target = file.parent()?.join(target);
     is_git_dir(&target, environment).then_some(target)

@@ -3,7 +3,7 @@
 
 use bstr::{BStr, BString, ByteSlice};
 
-use super::file::{self, Set};
+use super::file::{self, SetValue};
 use super::key;
 use crate::refs::RefName;
 use crate::remote::{Remote, Tags, is_valid_name};
@@ -35,7 +35,7 @@ impl Mirror {
 /// The remote to add, with the options of `git remote add`.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct AddOptions {
+pub struct AddRemoteOptions {
     /// The name of the new remote.
     pub name: BString,
     /// The URL of the new remote.
@@ -49,10 +49,10 @@ pub struct AddOptions {
     pub tags: Option<Tags>,
 }
 
-impl AddOptions {
+impl AddRemoteOptions {
     /// Returns options for a remote whose branches are all fetched.
     pub fn new(name: impl Into<BString>, url: impl Into<BString>) -> Self {
-        AddOptions {
+        AddRemoteOptions {
             name: name.into(),
             url: url.into(),
             branches: Vec::new(),
@@ -69,14 +69,14 @@ impl AddOptions {
 /// Fails with [`ErrorKind::InvalidInput`] if the name is invalid or conflicts with the name of
 /// another remote, or if options contradict each other, and with `ErrorKind::Config` if the
 /// configuration file cannot be changed.
-pub fn add(repository: &Repository, options: &AddOptions) -> Result<()> {
+pub fn add(repository: &Repository, options: &AddRemoteOptions) -> Result<()> {
     check(repository, options)?;
     let name = options.name.as_bstr();
     let (url, tag_option) = (key(name, "url"), key(name, "tagOpt"));
     let failure = file::cannot_set(url.as_bstr(), options.url.as_bstr());
     file::edit(repository, &failure, |document| {
         let mut set = |key: &BString, value: &BStr| {
-            let change = Set {
+            let change = SetValue {
                 key: key.as_bstr(),
                 value,
             };
@@ -95,7 +95,7 @@ pub fn add(repository: &Repository, options: &AddOptions) -> Result<()> {
             }
         }
         let mut set = |key: &BString, value: &str| {
-            let change = Set {
+            let change = SetValue {
                 key: key.as_bstr(),
                 value: value.into(),
             };
@@ -120,7 +120,7 @@ fn append_branch(
     spec: &BString,
 ) -> Result<()> {
     let key = key(name, "fetch");
-    let change = Set {
+    let change = SetValue {
         key: key.as_bstr(),
         value: spec.as_bstr(),
     };
@@ -135,7 +135,7 @@ fn spec(name: &BStr, branch: &BString, is_mirror: bool) -> BString {
     }
 }
 
-fn check(repository: &Repository, options: &AddOptions) -> Result<()> {
+fn check(repository: &Repository, options: &AddRemoteOptions) -> Result<()> {
     let name = &options.name;
     let fail = |message: String| Err(Error::new(ErrorKind::InvalidInput, message));
     if options.mirror == Some(Mirror::Push) && !options.branches.is_empty() {

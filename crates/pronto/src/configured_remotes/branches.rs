@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use bstr::{BStr, BString, ByteSlice};
 
-use crate::config::{Key, canonical, value};
+use crate::config::{ConfigKey, canonical, value};
 use crate::{Repository, Result};
 use pronto_repository::Notice;
 
 /// The mode in which `git pull` integrates into a branch (`branch.NAME.rebase`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Rebase {
+pub enum PullRebase {
     /// A pull merges (`false`).
     #[default]
     No,
@@ -23,17 +23,17 @@ pub enum Rebase {
     Merges,
 }
 
-impl Rebase {
+impl PullRebase {
     fn parse(value: &BStr) -> Option<Self> {
         if let Some(decided) = value::parse_bool(Some(value)) {
             return Some(match decided {
-                true => Rebase::Yes,
-                false => Rebase::No,
+                true => PullRebase::Yes,
+                false => PullRebase::No,
             });
         }
         match value.as_bytes() {
-            b"merges" | b"m" => Some(Rebase::Merges),
-            b"interactive" | b"i" => Some(Rebase::Interactive),
+            b"merges" | b"m" => Some(PullRebase::Merges),
+            b"interactive" | b"i" => Some(PullRebase::Interactive),
             _ => None,
         }
     }
@@ -42,7 +42,7 @@ impl Rebase {
 /// A local branch with its settings (`branch.NAME.*`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Branch {
+pub struct ConfiguredBranch {
     /// The name of the branch, without `refs/heads/`.
     pub name: BString,
     /// The upstream remote (`branch.NAME.remote`).
@@ -52,17 +52,17 @@ pub struct Branch {
     /// The branches of the remote that a pull merges (`branch.NAME.merge`), without `refs/heads/`.
     pub merges: Vec<BString>,
     /// The mode in which a pull integrates into the branch (`branch.NAME.rebase`).
-    pub rebase: Rebase,
+    pub rebase: PullRebase,
 }
 
 /// Reads all configured branches, sorted by name. Sends a notice for each unusual setting.
 ///
 /// # Errors
 /// Fails if a setting lacks a value.
-pub(super) fn read(repository: &Repository) -> Result<Vec<Branch>> {
-    let mut branches: BTreeMap<BString, Branch> = BTreeMap::new();
+pub(super) fn read(repository: &Repository) -> Result<Vec<ConfiguredBranch>> {
+    let mut branches: BTreeMap<BString, ConfiguredBranch> = BTreeMap::new();
     for entry in repository.config().iter() {
-        let key = Key::split(entry.key);
+        let key = ConfigKey::split(entry.key);
         let Some(name) = key.subsection.filter(|_| key.section == "branch") else {
             continue;
         };
@@ -90,14 +90,14 @@ pub(super) fn read(repository: &Repository) -> Result<Vec<Branch>> {
                 let names = text.split(|&byte| byte == b' ');
                 branch.merges.extend(names.map(|name| short(name).into()));
             }
-            _ => match Rebase::parse(text) {
+            _ => match PullRebase::parse(text) {
                 Some(rebase) => branch.rebase = rebase,
                 None => {
                     repository.notify(Notice::UnknownRebase {
                         branch: name.into(),
                         value: text.into(),
                     });
-                    branch.rebase = Rebase::No;
+                    branch.rebase = PullRebase::No;
                 }
             },
         }

@@ -3,8 +3,8 @@
 use bstr::{BStr, BString, ByteSlice};
 
 use super::StaleDefault;
-use crate::config::edit::{self, Document, Refusal};
-use crate::config::{Scope, canonical};
+use crate::config::edit::{self, Document, EditRefusal};
+use crate::config::{ConfigScope, canonical};
 use crate::{Error, ErrorKind, Repository, Result};
 use pronto_repository::Notice;
 
@@ -30,8 +30,8 @@ pub(super) fn edit<T>(
     change: impl FnOnce(&mut Document) -> Result<T>,
 ) -> Result<T> {
     let path = repository.common_dir().join("config");
-    let spoken = crate::path::as_bytes(&repository.spoken(&path)).to_owned();
-    let edited = edit::edit_file(&path, spoken.as_bstr(), repository.config(), change);
+    let display_path = crate::path::as_bytes(&repository.display_path(&path)).to_owned();
+    let edited = edit::edit_file(&path, display_path.as_bstr(), repository.config(), change);
     edited.map_err(|error| match error.kind() {
         ErrorKind::Locked | ErrorKind::Io | ErrorKind::Config => {
             Error::new(*error.kind(), failure).reported_after(error.to_string())
@@ -48,7 +48,7 @@ pub(super) fn edit<T>(
 pub(super) fn set(
     repository: &Repository,
     document: &mut Document,
-    change: &Set<'_>,
+    change: &SetValue<'_>,
     counts: impl Fn(&BStr) -> bool,
 ) -> Result<()> {
     let (key, value) = (change.key, change.value);
@@ -59,7 +59,7 @@ pub(super) fn set(
 }
 
 /// A setting to write, with the values that it replaces.
-pub(super) struct Set<'a> {
+pub(super) struct SetValue<'a> {
     pub(super) key: &'a BStr,
     pub(super) value: &'a BStr,
 }
@@ -71,7 +71,7 @@ pub(super) struct Set<'a> {
 pub(super) fn append(
     repository: &Repository,
     document: &mut Document,
-    change: &Set<'_>,
+    change: &SetValue<'_>,
 ) -> Result<()> {
     set(repository, document, change, |value| value.is_empty())
 }
@@ -93,9 +93,9 @@ pub(super) fn unset_all(
 pub(super) fn unset(repository: &Repository, document: &mut Document, key: &BStr) -> Result<()> {
     check(key, || cannot_unset(key))?;
     match document.unset(key, false, |_| true) {
-        Err(Refusal::Multiple) => {
+        Err(EditRefusal::Multiple) => {
             let failure = cannot_unset(key);
-            Err(refused(repository, key, Refusal::Multiple, failure))
+            Err(refused(repository, key, EditRefusal::Multiple, failure))
         }
         _ => Ok(()),
     }
@@ -112,8 +112,8 @@ fn check(key: &BStr, failure: impl Fn() -> String) -> Result<()> {
     }
 }
 
-fn refused(repository: &Repository, key: &BStr, refusal: Refusal, failure: String) -> Error {
-    if refusal == Refusal::Multiple {
+fn refused(repository: &Repository, key: &BStr, refusal: EditRefusal, failure: String) -> Error {
+    if refusal == EditRefusal::Multiple {
         let key = canonical(key).unwrap_or_else(|_| key.to_owned());
         repository.notify(Notice::MultipleValues(key));
     }
@@ -137,16 +137,16 @@ pub(super) fn change_push_default(
         return Ok(None);
     };
     match entry.origin.scope {
-        Scope::Local | Scope::Worktree => {
+        ConfigScope::Local | ConfigScope::Worktree => {
             match new {
                 Some(value) => {
-                    set(repository, document, &Set { key, value }, |_| true)?;
+                    set(repository, document, &SetValue { key, value }, |_| true)?;
                 }
                 None => unset(repository, document, key)?,
             }
             Ok(None)
         }
-        Scope::Command => Ok(None),
+        ConfigScope::Command => Ok(None),
         scope => Ok(Some(StaleDefault {
             scope,
             source: entry.origin.prefix(),

@@ -6,9 +6,9 @@ use pronto_io::watch::Watch;
 use pronto_wire::advertisement::RemoteRef;
 
 use super::add::{tracking_name, tracking_ref};
-use super::file::{self, Set};
+use super::file::{self, SetValue};
 use super::{branches, key, server};
-use crate::refs::{Expected, Target};
+use crate::refs::{ExpectedValue, RefTarget};
 use crate::remote::{FollowHead, Remote};
 use crate::support::{self, Operation};
 use crate::{Error, ErrorKind, Repository, Result};
@@ -80,9 +80,9 @@ pub fn set_head(repository: &Repository, remote: &Remote, branch: &BStr) -> Resu
     let before = refs.find(&head)?.map(|found| found.target);
     let change = match before {
         None => HeadChange::Created,
-        Some(Target::Object(id)) => HeadChange::Detached(id),
-        Some(Target::Symbolic(old)) if old == target => HeadChange::Unchanged,
-        Some(Target::Symbolic(old)) => {
+        Some(RefTarget::Object(id)) => HeadChange::Detached(id),
+        Some(RefTarget::Symbolic(old)) if old == target => HeadChange::Unchanged,
+        Some(RefTarget::Symbolic(old)) => {
             let place = tracking_ref(name, "".into());
             match old.strip_prefix(&place[..]) {
                 Some(branch) => HeadChange::Changed(branch.into()),
@@ -109,7 +109,7 @@ pub fn set_head(repository: &Repository, remote: &Remote, branch: &BStr) -> Resu
 /// undo the user's choice.
 fn warn_only(repository: &Repository, name: &BStr) -> Result<()> {
     let key = key(name, "followremotehead");
-    let change = Set {
+    let change = SetValue {
         key: key.as_bstr(),
         value: "warn".into(),
     };
@@ -128,7 +128,7 @@ pub fn delete_head(repository: &Repository, name: &BStr) -> Result<()> {
     support::require(Operation::ManageRemotes, repository)?;
     let head = tracking_ref(name, "HEAD".into());
     let mut transaction = repository.transaction();
-    transaction.delete(&head, Expected::Anything);
+    transaction.delete(&head, ExpectedValue::Anything);
     transaction.commit().map_err(|error| match error.kind() {
         ErrorKind::Hook => error,
         kind => {

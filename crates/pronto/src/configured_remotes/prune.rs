@@ -13,7 +13,7 @@ use crate::{Error, Repository, Result};
 #[derive(Debug, Default)]
 #[must_use]
 #[non_exhaustive]
-pub struct Pruned {
+pub struct PrunedRefs {
     /// The full names of the stale remote-tracking refs.
     pub refs: Vec<BString>,
     /// The symrefs that point to one of `refs`.
@@ -32,11 +32,11 @@ pub fn prune(
     remote: &Remote,
     dry_run: bool,
     watch: &Watch<'_>,
-) -> Result<Pruned> {
+) -> Result<PrunedRefs> {
     support::require(Operation::ManageRemotes, repository)?;
     let refs = server::refs(repository, remote, watch)?;
     let mapped = state::mapped(remote, &refs);
-    let mut pruned = Pruned {
+    let mut pruned = PrunedRefs {
         refs: state::stale(repository, remote, &mapped)?,
         dangling: Vec::new(),
         failure: None,

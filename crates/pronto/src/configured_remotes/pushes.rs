@@ -6,7 +6,7 @@ use pronto_hash::ObjectId;
 use pronto_wire::advertisement::RemoteRef;
 
 use super::branches::short;
-use crate::push::{Destination, preview};
+use crate::push::{PushRemote, preview};
 use crate::{Repository, Result};
 
 /// The effect of a push on one ref.
@@ -28,7 +28,7 @@ pub enum PushState {
 /// A ref that a push would update, or a configured push refspec.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Pushed {
+pub struct ConfiguredPush {
     /// The source: an abbreviated ref name, or `(matching)` or `(delete)`.
     pub source: BString,
     /// The abbreviated name of the ref of the remote.
@@ -43,13 +43,13 @@ pub struct Pushed {
 /// remote.
 pub(super) fn matched(
     repository: &Repository,
-    destination: &Destination,
+    destination: &PushRemote,
     refs: &[RemoteRef],
-) -> Result<Vec<Pushed>> {
+) -> Result<Vec<ConfiguredPush>> {
     let mut pushes = Vec::new();
     for found in preview(repository, destination, refs)? {
         let (old, new) = (found.old, found.peer.id);
-        pushes.push(Pushed {
+        pushes.push(ConfiguredPush {
             source: short(&found.peer.name).into(),
             destination: short(&found.name).into(),
             forced: found.force,
@@ -83,8 +83,8 @@ fn state(repository: &Repository, old: ObjectId, new: ObjectId) -> Result<PushSt
 }
 
 /// Returns the configured push refspecs of `destination`.
-pub(super) fn configured(destination: &Destination) -> Vec<Pushed> {
-    let matching = || Pushed {
+pub(super) fn configured(destination: &PushRemote) -> Vec<ConfiguredPush> {
+    let matching = || ConfiguredPush {
         source: "(matching)".into(),
         destination: "(matching)".into(),
         forced: false,
@@ -100,19 +100,19 @@ pub(super) fn configured(destination: &Destination) -> Vec<Pushed> {
             false => spec.source.clone(),
         };
         let destination = spec.destination.clone().filter(|_| !spec.matching);
-        Pushed {
+        ConfiguredPush {
             destination: destination.unwrap_or_else(|| source.clone()),
             source,
             forced: spec.force,
             state: None,
         }
     });
-    let mut pushes: Vec<Pushed> = specs.collect();
+    let mut pushes: Vec<ConfiguredPush> = specs.collect();
     sort(&mut pushes);
     pushes
 }
 
-fn sort(pushes: &mut [Pushed]) {
+fn sort(pushes: &mut [ConfiguredPush]) {
     pushes.sort_by(|a, b| {
         let by_source = a.source.as_bstr().cmp(b.source.as_bstr());
         by_source.then_with(|| a.destination.cmp(&b.destination))

@@ -12,7 +12,7 @@ use crate::{Error, ErrorKind, Repository, Result};
 /// The refs and settings that remain after a remote was removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Removed {
+pub struct RemovedRemote {
     /// The local branches, without `refs/heads/`, that a refspec of the remote updates. They are
     /// not deleted.
     pub kept_branches: Vec<BString>,
@@ -27,10 +27,10 @@ pub struct Removed {
 /// Fails with [`ErrorKind::Reference`] if a ref cannot be deleted, and with [`ErrorKind::Config`]
 /// if the configuration file cannot be changed or the remote is configured in a file below
 /// `remotes/` or `branches/`.
-pub fn remove(repository: &Repository, remote: &Remote) -> Result<Removed> {
+pub fn remove(repository: &Repository, remote: &Remote) -> Result<RemovedRemote> {
     support::require(Operation::ManageRemotes, repository)?;
     let name = remote.name.as_bstr();
-    let mut removed = Removed::default();
+    let mut removed = RemovedRemote::default();
     let gone = tracking_refs(repository, remote, &mut removed)?;
     let branches = branches::read(repository)?;
     if !gone.is_empty()
@@ -64,7 +64,7 @@ pub fn remove(repository: &Repository, remote: &Remote) -> Result<Removed> {
 fn tracking_refs(
     repository: &Repository,
     remote: &Remote,
-    removed: &mut Removed,
+    removed: &mut RemovedRemote,
 ) -> Result<Vec<BString>> {
     let config = repository.config();
     let mut others = Vec::new();

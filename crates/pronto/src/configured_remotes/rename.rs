@@ -5,10 +5,10 @@ use std::ops::ControlFlow;
 use bstr::{BStr, BString, ByteSlice};
 use pronto_io::watch::Watch;
 
-use super::file::{self, Set};
+use super::file::{self, SetValue};
 use super::{StaleDefault, branches, key};
 use crate::config::edit::Document;
-use crate::refs::{Broken, Prepared, RefName, Reference, Rename, Target};
+use crate::refs::{BrokenRef, PreparedTransaction, RefName, RefTarget, Reference, Rename};
 use crate::remote::{Remote, is_valid_name};
 use crate::support::{self, Operation};
 use crate::{Error, ErrorKind, Repository, Result};
@@ -118,7 +118,7 @@ impl<'a> Renaming<'a> {
 
     /// Prepares the transaction that renames all remote-tracking refs; `None` if no refspec has
     /// destinations below `refs/remotes/OLD/`.
-    fn prepare_refs(&self, watch: &Watch<'_>) -> Result<Option<Prepared<'a>>> {
+    fn prepare_refs(&self, watch: &Watch<'_>) -> Result<Option<PreparedTransaction<'a>>> {
         if !self
             .refspecs()
             .iter()
@@ -153,8 +153,8 @@ impl<'a> Renaming<'a> {
         refs.for_each_or_broken(place, |found| {
             match found {
                 Ok(reference) => names.push(reference.name.to_owned()),
-                Err(Broken::Dangling(name)) => names.push(name.to_owned()),
-                Err(Broken::Contents(_)) => {}
+                Err(BrokenRef::Dangling(name)) => names.push(name.to_owned()),
+                Err(BrokenRef::Contents(_)) => {}
             }
             Ok(ControlFlow::Continue(()))
         })?;
@@ -172,11 +172,11 @@ impl<'a> Renaming<'a> {
         let from = reference.name;
         let to = moved(from.as_bstr()).unwrap_or_default();
         let target = match &reference.target {
-            Target::Symbolic(target) => Target::Symbolic(match moved(target.as_bstr()) {
+            RefTarget::Symbolic(target) => RefTarget::Symbolic(match moved(target.as_bstr()) {
                 Some(name) => RefName::new(name).map_err(crate::refs::bad_name)?,
                 None => target.clone(),
             }),
-            Target::Object(id) => Target::Object(*id),
+            RefTarget::Object(id) => RefTarget::Object(*id),
         };
         Ok(Rename {
             message: format!("remote: renamed {from} to {to}").into(),
@@ -197,7 +197,7 @@ impl<'a> Renaming<'a> {
         for spec in specs {
             let changed = self.changed(spec.as_bstr());
             let value = changed.as_ref().unwrap_or(&spec).as_bstr();
-            let change = Set {
+            let change = SetValue {
                 key: key.as_bstr(),
                 value,
             };
@@ -212,7 +212,7 @@ impl<'a> Renaming<'a> {
     fn change_branches(
         &self,
         document: &mut Document,
-        branches: &[branches::Branch],
+        branches: &[branches::ConfiguredBranch],
     ) -> Result<()> {
         for branch in branches {
             let named = [
@@ -224,7 +224,7 @@ impl<'a> Renaming<'a> {
                     continue;
                 }
                 let key = format!("branch.{}.{variable}", branch.name);
-                let change = Set {
+                let change = SetValue {
                     key: key.as_str().into(),
                     value: self.new,
                 };
@@ -251,7 +251,7 @@ fn migrate(repository: &Repository, remote: &Remote) -> Result<Renamed> {
         for (variable, values) in values {
             let key = key(name, variable);
             for value in &values {
-                let change = Set {
+                let change = SetValue {
                     key: key.as_bstr(),
                     value: value.as_bstr(),
                 };

@@ -7,10 +7,10 @@ use bstr::{BString, ByteSlice};
 use pronto_io::watch::Watch;
 use pronto_wire::advertisement::RemoteRef;
 
-use super::branches::{self, Branch, short};
-use super::pushes::{self, Pushed};
+use super::branches::{self, ConfiguredBranch, short};
+use super::pushes::{self, ConfiguredPush};
 use super::{head, server};
-use crate::push::Destination;
+use crate::push::PushRemote;
 use crate::refs::name::{self, Form};
 use crate::remote::{Refspec, Remote, local_name};
 use crate::{Repository, Result};
@@ -18,7 +18,7 @@ use crate::{Repository, Result};
 /// The tracking state of a branch of a remote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
-pub enum Standing {
+pub enum BranchState {
     /// The next fetch will create a remote-tracking ref for the branch.
     New,
     /// The branch has a remote-tracking ref.
@@ -37,13 +37,13 @@ pub struct Counterpart {
     /// remote-tracking ref.
     pub name: BString,
     /// The tracking state; `None` if the remote was not queried (`-n`).
-    pub standing: Option<Standing>,
+    pub standing: Option<BranchState>,
 }
 
 /// The state of a remote, as `git remote show` prints it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct State {
+pub struct RemoteState {
     /// The push URLs.
     pub push_urls: Vec<BString>,
     /// The branches to which `HEAD` of the remote may point; `None` if the remote was not queried
@@ -52,9 +52,9 @@ pub struct State {
     /// The branches of the remote, sorted by name.
     pub branches: Vec<Counterpart>,
     /// The local branches for which `git pull` fetches from the remote, sorted by name.
-    pub pulls: Vec<Branch>,
+    pub pulls: Vec<ConfiguredBranch>,
     /// The refs of the remote that a push would update, sorted by name.
-    pub pushes: Vec<Pushed>,
+    pub pushes: Vec<ConfiguredPush>,
 }
 
 /// Collects the state of `remote`, like `git remote show`. If `asks` is false, the remote is not
@@ -67,15 +67,15 @@ pub fn state(
     remote: &Remote,
     asks: bool,
     watch: &Watch<'_>,
-) -> Result<State> {
-    let destination = Destination::of(repository, remote.clone())?;
+) -> Result<RemoteState> {
+    let destination = PushRemote::of(repository, remote.clone())?;
     let name = &remote.name;
-    let mut state = State {
+    let mut state = RemoteState {
         push_urls: destination.urls.clone(),
-        ..State::default()
+        ..RemoteState::default()
     };
     let branches = branches::read(repository)?;
-    let follows = |branch: &Branch| branch.remote.as_ref() == Some(name);
+    let follows = |branch: &ConfiguredBranch| branch.remote.as_ref() == Some(name);
     let pulled = branches
         .into_iter()
         .filter(|it| follows(it) && !it.merges.is_empty());
@@ -126,7 +126,7 @@ fn counterparts(
     refs: &[RemoteRef],
 ) -> Result<Vec<Counterpart>> {
     let mut found = BTreeMap::new();
-    let mut add = |name: &[u8], standing: Standing| {
+    let mut add = |name: &[u8], standing: BranchState| {
         let known = found.entry(BString::from(short(name))).or_insert(standing);
         *known = standing.min(*known);
     };
@@ -138,14 +138,14 @@ fn counterparts(
             .iter()
             .any(|spec| spec.excludes(entry.name.as_bstr()));
         let standing = match &entry.peer {
-            _ if is_skipped => Standing::Skipped,
-            Some(peer) if is_there(peer) => Standing::Tracked,
-            _ => Standing::New,
+            _ if is_skipped => BranchState::Skipped,
+            Some(peer) if is_there(peer) => BranchState::Tracked,
+            _ => BranchState::New,
         };
         add(&entry.name, standing);
     }
     for name in stale(repository, remote, &mapped)? {
-        add(&name, Standing::Stale);
+        add(&name, BranchState::Stale);
     }
     let found = found.into_iter().map(|(name, standing)| Counterpart {
         name,
@@ -155,7 +155,7 @@ fn counterparts(
 }
 
 /// A ref of a remote that matches a fetch refspec.
-pub(super) struct Mapped {
+pub(super) struct MappedRef {
     /// The full name of the ref of the remote.
     name: BString,
     /// The name of its remote-tracking ref.
@@ -163,14 +163,14 @@ pub(super) struct Mapped {
 }
 
 /// Returns the refs among `refs` that match the fetch refspecs of `remote`.
-pub(super) fn mapped(remote: &Remote, refs: &[RemoteRef]) -> Vec<Mapped> {
+pub(super) fn mapped(remote: &Remote, refs: &[RemoteRef]) -> Vec<MappedRef> {
     let mut mapped = Vec::new();
     for spec in remote.fetch.iter().filter(|spec| !spec.negative) {
         if spec.is_pattern() {
             for theirs in refs {
                 if let Some(peer) = spec.expand(theirs.name.as_bstr()) {
                     let name = theirs.name.clone();
-                    mapped.push(Mapped { name, peer });
+                    mapped.push(MappedRef { name, peer });
                 }
             }
             continue;
@@ -186,7 +186,7 @@ pub(super) fn mapped(remote: &Remote, refs: &[RemoteRef]) -> Vec<Mapped> {
         if let Some(name) = named {
             let peer = spec.destination.as_ref();
             let peer = peer.map(|peer| local_name(peer.as_bstr()));
-            mapped.push(Mapped { name, peer });
+            mapped.push(MappedRef { name, peer });
         }
     }
     mapped.retain(|entry| {
@@ -202,7 +202,7 @@ pub(super) fn mapped(remote: &Remote, refs: &[RemoteRef]) -> Vec<Mapped> {
 pub(super) fn stale(
     repository: &Repository,
     remote: &Remote,
-    mapped: &[Mapped],
+    mapped: &[MappedRef],
 ) -> Result<Vec<BString>> {
     let theirs: HashSet<&BString> = mapped.iter().map(|entry| &entry.name).collect();
     crate::remote::stale_refs(repository, &remote.fetch, &theirs)

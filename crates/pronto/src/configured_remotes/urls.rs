@@ -2,7 +2,7 @@
 
 use bstr::{BStr, BString, ByteSlice};
 
-use super::file::{self, Set};
+use super::file::{self, SetValue};
 use super::key;
 use crate::config;
 use crate::remote::{Remote, rewritten};
@@ -60,7 +60,7 @@ pub fn change_url(
         let value = value.as_bstr();
         let failure = file::cannot_set(key, value);
         file::edit(repository, &failure, |document| {
-            file::set(repository, document, &Set { key, value }, counts)
+            file::set(repository, document, &SetValue { key, value }, counts)
         })
     };
     match change {
@@ -95,12 +95,17 @@ pub fn change_url(
 
 /// The numbers of URLs that match an expression, and that do not match.
 #[derive(Default)]
-struct Matches {
+struct MatchCounts {
     matching: usize,
     other: usize,
 }
 
-fn count(repository: &Repository, remote: &Remote, kind: Kind, pattern: &BStr) -> Result<Matches> {
+fn count(
+    repository: &Repository,
+    remote: &Remote,
+    kind: Kind,
+    pattern: &BStr,
+) -> Result<MatchCounts> {
     let expression = compile(pattern, pattern)?;
     let config = repository.config();
     let urls = match kind {
@@ -110,7 +115,7 @@ fn count(repository: &Repository, remote: &Remote, kind: Kind, pattern: &BStr) -
             urls.iter().map(|url| rewritten(config, url)).collect()
         }
     };
-    let mut matches = Matches::default();
+    let mut matches = MatchCounts::default();
     for url in urls {
         match expression(url.as_bstr()) {
             true => matches.matching += 1,

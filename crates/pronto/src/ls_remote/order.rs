@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 
 use bstr::{BStr, ByteSlice};
 
-use super::Listed;
-use super::properties::{Known, Properties};
+use super::AdvertisedRef;
+use super::properties::{ObjectPart, ObjectProperties};
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// A field of `--sort`: a property of a ref or of its object.
@@ -72,14 +72,14 @@ impl Field {
 /// A sort key (`--sort`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct SortKey {
+pub struct RefSortKey {
     /// The field to compare.
     pub field: Field,
     /// Whether the order is descending (`-` before the field).
     pub descending: bool,
 }
 
-impl SortKey {
+impl RefSortKey {
     /// Parses a sort key such as `-version:refname`. Returns `None` if the key is not supported.
     pub fn parse(text: &BStr) -> Option<Self> {
         let (descending, name) = match text.strip_prefix(b"-") {
@@ -88,7 +88,7 @@ impl SortKey {
         };
         let mut fields = FIELDS.iter();
         let found = fields.find(|(known, _)| known.as_bytes() == name);
-        found.map(|&(_, field)| SortKey { field, descending })
+        found.map(|&(_, field)| RefSortKey { field, descending })
     }
 
     fn compare(self, a: &Entry, b: &Entry) -> Ordering {
@@ -106,8 +106,9 @@ impl SortKey {
                 .cmp(&b.properties.committer_date),
             Field::TaggerDate => a.properties.tagger_date.cmp(&b.properties.tagger_date),
             Field::CreatorDate => {
-                let date =
-                    |properties: &Properties| properties.committer_date.max(properties.tagger_date);
+                let date = |properties: &ObjectProperties| {
+                    properties.committer_date.max(properties.tagger_date)
+                };
                 date(&a.properties).cmp(&date(&b.properties))
             }
         };
@@ -118,15 +119,15 @@ impl SortKey {
     }
 }
 
-fn target(listed: &Listed) -> &BStr {
+fn target(listed: &AdvertisedRef) -> &BStr {
     let target = listed.symref_target.as_ref();
     target.map_or(BStr::new(""), |target| target.as_bstr())
 }
 
 /// A ref that is being sorted.
 struct Entry {
-    listed: Listed,
-    properties: Properties,
+    listed: AdvertisedRef,
+    properties: ObjectProperties,
     is_known: bool,
 }
 
@@ -140,11 +141,11 @@ struct Entry {
 /// Fails with [`ErrorKind::NoRepository`] if a key needs objects and `repository` is `None`, and
 /// with `ErrorKind::Object` if an object is missing or cannot be read.
 pub fn sort(
-    listed: Vec<Listed>,
-    keys: &[SortKey],
+    listed: Vec<AdvertisedRef>,
+    keys: &[RefSortKey],
     repository: Option<&Repository>,
-) -> Result<Vec<Listed>> {
-    let is_lacking = |key: &&SortKey| {
+) -> Result<Vec<AdvertisedRef>> {
+    let is_lacking = |key: &&RefSortKey| {
         let is_plain = matches!(
             key.field,
             Field::Name | Field::Version | Field::SymrefTarget
@@ -161,8 +162,8 @@ pub fn sort(
         return Ok(listed);
     }
     let known = match keys.iter().any(|key| key.field.is_in_content()) {
-        true => Known::Content,
-        false => Known::Header,
+        true => ObjectPart::Content,
+        false => ObjectPart::Header,
     };
     let source = repository.filter(|_| keys.iter().any(|key| key.field.is_of_object()));
     let mut sorter = Sorter {
@@ -174,7 +175,7 @@ pub fn sort(
     let mut entries = Vec::with_capacity(listed.len());
     entries.extend(listed.into_iter().map(|listed| Entry {
         listed,
-        properties: Properties::default(),
+        properties: ObjectProperties::default(),
         is_known: false,
     }));
     let sorted = sorter.sort(entries)?;
@@ -182,10 +183,10 @@ pub fn sort(
 }
 
 struct Sorter<'a> {
-    keys: &'a [SortKey],
+    keys: &'a [RefSortKey],
     /// The repository, if a key needs objects.
     source: Option<&'a Repository>,
-    known: Known,
+    known: ObjectPart,
     buffer: Vec<u8>,
 }
 
@@ -218,7 +219,7 @@ impl Sorter<'_> {
                 if !entry.is_known {
                     let buffer = &mut self.buffer;
                     entry.properties =
-                        Properties::read(repository, &entry.listed, self.known, buffer)?;
+                        ObjectProperties::read(repository, &entry.listed, self.known, buffer)?;
                     entry.is_known = true;
                 }
             }
@@ -287,16 +288,16 @@ mod tests {
 
     #[test]
     fn keys_are_parsed_with_their_direction() {
-        let key = SortKey::parse("-v:refname".into()).expect("a key");
+        let key = RefSortKey::parse("-v:refname".into()).expect("a key");
         assert_eq!((key.field, key.descending), (Field::Version, true));
-        let key = SortKey::parse("creatordate".into()).expect("a key");
+        let key = RefSortKey::parse("creatordate".into()).expect("a key");
         assert_eq!((key.field, key.descending), (Field::CreatorDate, false));
-        assert_eq!(SortKey::parse("creatordate:iso".into()), None);
+        assert_eq!(RefSortKey::parse("creatordate:iso".into()), None);
     }
 
     #[test]
     fn keys_about_objects_need_a_repository() {
-        let key = SortKey::parse("creatordate".into()).expect("a key");
+        let key = RefSortKey::parse("creatordate".into()).expect("a key");
         let error = sort(Vec::new(), &[key], None).expect_err("no repository");
         assert_eq!(*error.kind(), ErrorKind::NoRepository);
     }

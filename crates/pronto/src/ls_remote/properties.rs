@@ -1,12 +1,12 @@
 //! The properties of objects by which refs are sorted.
 
-use super::Listed;
+use super::AdvertisedRef;
 use crate::remote::from_store;
 use crate::{Error, ErrorKind, ObjectKind, Repository, Result};
 
 /// The part of an object that the sort keys need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Known {
+pub(super) enum ObjectPart {
     /// The type and size.
     Header,
     /// The type, size and dates.
@@ -15,7 +15,7 @@ pub(super) enum Known {
 
 /// The properties of an object. Dates are seconds since 1970, and zero if the object has none.
 #[derive(Default)]
-pub(super) struct Properties {
+pub(super) struct ObjectProperties {
     pub(super) type_name: &'static str,
     pub(super) size: u64,
     pub(super) author_date: i64,
@@ -23,15 +23,15 @@ pub(super) struct Properties {
     pub(super) tagger_date: i64,
 }
 
-impl Properties {
+impl ObjectProperties {
     /// Reads the object of `listed`.
     ///
     /// # Errors
     /// Fails with [`ErrorKind::Object`] if the object is missing or cannot be read.
     pub(super) fn read(
         repository: &Repository,
-        listed: &Listed,
-        known: Known,
+        listed: &AdvertisedRef,
+        known: ObjectPart,
         buffer: &mut Vec<u8>,
     ) -> Result<Self> {
         let (id, name) = (listed.id, &listed.name);
@@ -43,13 +43,13 @@ impl Properties {
         };
         let store = repository.objects()?;
         let header = store.header(&id).map_err(from_store)?.ok_or_else(missing)?;
-        let mut properties = Properties {
+        let mut properties = ObjectProperties {
             type_name: type_name(header.kind),
             size: header.size,
-            ..Properties::default()
+            ..ObjectProperties::default()
         };
         let has_dates = matches!(header.kind, ObjectKind::Commit | ObjectKind::Tag);
-        if known == Known::Header || !has_dates {
+        if known == ObjectPart::Header || !has_dates {
             return Ok(properties);
         }
         store

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::time::{Duration, UNIX_EPOCH};
 
 use super::conditions;
-use super::conditions::Need;
+use super::conditions::TaskNeed;
 use super::gc::is_pointless;
 use super::log;
-use super::{Occasion, Settings, Task};
+use super::{MaintenanceTask, Occasion, Settings};
 use crate::{Repository, Result};
 
 /// The number of refs that are read to decide whether the commit-graph is due. With more refs, the
@@ -47,7 +47,7 @@ pub fn automatic(repository: &Repository) -> Result<Option<Automatic>> {
     }
     let mut is_needed = false;
     for task in super::tasks(repository, Occasion::Manual)? {
-        if conditions::need(repository, task, &settings, REFERENCES)? != Need::No
+        if conditions::need(repository, task, &settings, REFERENCES)? != TaskNeed::No
             && !is_vain(repository, task, &settings)?
         {
             is_needed = true;
@@ -81,15 +81,19 @@ pub fn configured(repository: &Repository) -> Result<Option<Automatic>> {
 }
 
 /// Whether `task` would run without an effect.
-fn is_vain(repository: &Repository, task: Task, settings: &Settings) -> Result<bool> {
+fn is_vain(repository: &Repository, task: MaintenanceTask, settings: &Settings) -> Result<bool> {
     if was_tried(repository, task, settings) || is_pointless(task, repository.config())? {
         return Ok(true);
     }
-    Ok(task == Task::CommitGraph && !repository.has_plain_history()?)
+    Ok(task == MaintenanceTask::CommitGraph && !repository.has_plain_history()?)
 }
 
 /// Whether `task` ran recently and is still due.
-pub(super) fn was_tried(repository: &Repository, task: Task, settings: &Settings) -> bool {
+pub(super) fn was_tried(
+    repository: &Repository,
+    task: MaintenanceTask,
+    settings: &Settings,
+) -> bool {
     let modified = std::fs::metadata(tried(repository, task)).and_then(|file| file.modified());
     let modified = modified
         .ok()
@@ -102,7 +106,7 @@ pub(super) fn was_tried(repository: &Repository, task: Task, settings: &Settings
 /// is not recorded.
 pub(super) fn remember_tasks(
     repository: &Repository,
-    ran: &[Task],
+    ran: &[MaintenanceTask],
     settings: &Settings,
 ) -> Result<()> {
     if ran.is_empty() {
@@ -113,7 +117,7 @@ pub(super) fn remember_tasks(
     let fresh = Repository::discover(environment.current_dir(), environment)?;
     let directory = repository.common_dir().join(TRIED);
     for &task in ran {
-        let is_due = conditions::need(&fresh, task, settings, usize::MAX)? != Need::No;
+        let is_due = conditions::need(&fresh, task, settings, usize::MAX)? != TaskNeed::No;
         if is_due && !conditions::is_always_due(repository, task)? {
             // A task that cannot be recorded is only tried again.
             let _ = std::fs::create_dir_all(&directory);
@@ -128,6 +132,6 @@ pub(super) fn remember_tasks(
     Ok(())
 }
 
-fn tried(repository: &Repository, task: Task) -> PathBuf {
+fn tried(repository: &Repository, task: MaintenanceTask) -> PathBuf {
     repository.common_dir().join(TRIED).join(task.name())
 }

@@ -14,15 +14,15 @@ use pronto_pack::midx::chain;
 use super::loose::{has_many_loose_objects, loose_in};
 use super::packs::OwnPacks;
 use super::repacking::automatic_repacking;
-use super::{Settings, Task, settings};
-use crate::expiry::Expiry;
-use crate::hooks::{self, Call};
+use super::{MaintenanceTask, Settings, settings};
+use crate::expiry::ExpiryAge;
+use crate::hooks::{self, HookCall};
 use crate::refs::PackRefsOptions;
 use crate::{Error, ErrorKind, Repository, Result, worktrees};
 
 /// Whether a task is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Need {
+pub(super) enum TaskNeed {
     /// The task is not due.
     No,
     /// The task is due.
@@ -31,9 +31,13 @@ pub(super) enum Need {
     Unknown,
 }
 
-impl From<bool> for Need {
+impl From<bool> for TaskNeed {
     fn from(is_needed: bool) -> Self {
-        if is_needed { Need::Yes } else { Need::No }
+        if is_needed {
+            TaskNeed::Yes
+        } else {
+            TaskNeed::No
+        }
     }
 }
 
@@ -46,7 +50,7 @@ enum Limit {
 }
 
 /// Returns whether the state of the repository needs `task`, like `git maintenance run --auto`. For
-/// [`Task::Gc`] the hook `pre-auto-gc` has the final decision.
+/// [`MaintenanceTask::Gc`] the hook `pre-auto-gc` has the final decision.
 ///
 /// Costs at most a listing of the packs and, up to a limit, of the loose objects; for the
 /// commit-graph, a lookup of each ref.
@@ -54,9 +58,13 @@ enum Limit {
 /// # Errors
 /// Fails with `ErrorKind::ConfigValue` if a setting has an invalid value, with `ErrorKind::Hook` if
 /// the hook cannot be run, or with other kinds if refs cannot be read.
-pub fn is_needed(repository: &Repository, task: Task, settings: &Settings) -> Result<bool> {
-    let is_needed = need(repository, task, settings, usize::MAX)? == Need::Yes;
-    Ok(is_needed && (task != Task::Gc || may_collect_garbage(repository)?))
+pub fn is_needed(
+    repository: &Repository,
+    task: MaintenanceTask,
+    settings: &Settings,
+) -> Result<bool> {
+    let is_needed = need(repository, task, settings, usize::MAX)? == TaskNeed::Yes;
+    Ok(is_needed && (task != MaintenanceTask::Gc || may_collect_garbage(repository)?))
 }
 
 /// Runs the hook `pre-auto-gc`, and returns whether the hook permits automatic garbage collection.
@@ -64,7 +72,7 @@ pub fn is_needed(repository: &Repository, task: Task, settings: &Settings) -> Re
 /// # Errors
 /// Fails with `ErrorKind::Hook` if the hook cannot be started.
 pub(super) fn may_collect_garbage(repository: &Repository) -> Result<bool> {
-    let code = hooks::run(repository, "pre-auto-gc", &Call::default())?;
+    let code = hooks::run(repository, "pre-auto-gc", &HookCall::default())?;
     Ok(code.is_none_or(|code| code == 0))
 }
 
@@ -72,29 +80,29 @@ pub(super) fn may_collect_garbage(repository: &Repository) -> Result<bool> {
 /// `references` refs.
 pub(super) fn need(
     repository: &Repository,
-    task: Task,
+    task: MaintenanceTask,
     settings: &Settings,
     references: usize,
-) -> Result<Need> {
+) -> Result<TaskNeed> {
     Ok(match task {
-        Task::Prefetch => Need::No,
-        Task::LooseObjects => has_loose_objects(repository)?.into(),
-        Task::IncrementalRepack => has_new_packs(repository)?.into(),
-        Task::GeometricRepack => breaks_progression(repository)?.into(),
-        Task::Gc => has_garbage(repository, settings)?.into(),
-        Task::CommitGraph => lacks_commit_graph(repository, references)?,
-        Task::PackRefs => {
+        MaintenanceTask::Prefetch => TaskNeed::No,
+        MaintenanceTask::LooseObjects => has_loose_objects(repository)?.into(),
+        MaintenanceTask::IncrementalRepack => has_new_packs(repository)?.into(),
+        MaintenanceTask::GeometricRepack => breaks_progression(repository)?.into(),
+        MaintenanceTask::Gc => has_garbage(repository, settings)?.into(),
+        MaintenanceTask::CommitGraph => lacks_commit_graph(repository, references)?,
+        MaintenanceTask::PackRefs => {
             let mut options = PackRefsOptions::all();
             options.auto = true;
             repository.should_pack_refs(&options)?.into()
         }
-        Task::ReflogExpire => has_old_reflog(repository)?.into(),
-        Task::WorktreePrune => has_gone_work_trees(repository, settings)?.into(),
-        Task::RerereGc => has_resolutions(repository)?.into(),
+        MaintenanceTask::ReflogExpire => has_old_reflog(repository)?.into(),
+        MaintenanceTask::WorktreePrune => has_gone_work_trees(repository, settings)?.into(),
+        MaintenanceTask::RerereGc => has_resolutions(repository)?.into(),
     })
 }
 
-fn limit_of(repository: &Repository, task: Task, default: i64) -> Result<Limit> {
+fn limit_of(repository: &Repository, task: MaintenanceTask, default: i64) -> Result<Limit> {
     let key = format!("maintenance.{}.auto", task.name());
     let limit = repository.config().i32(key)?.map_or(default, i64::from);
     Ok(match limit {
@@ -105,8 +113,11 @@ fn limit_of(repository: &Repository, task: Task, default: i64) -> Result<Limit> 
 }
 
 /// Whether a negative `maintenance.TASK.auto` makes `task` due in every state of the repository.
-pub(super) fn is_always_due(repository: &Repository, task: Task) -> Result<bool> {
-    let has_limit = !matches!(task, Task::Prefetch | Task::Gc | Task::PackRefs);
+pub(super) fn is_always_due(repository: &Repository, task: MaintenanceTask) -> Result<bool> {
+    let has_limit = !matches!(
+        task,
+        MaintenanceTask::Prefetch | MaintenanceTask::Gc | MaintenanceTask::PackRefs
+    );
     Ok(has_limit && limit_of(repository, task, 1)? == Limit::Always)
 }
 
@@ -114,7 +125,7 @@ fn has_new_packs(repository: &Repository) -> Result<bool> {
     if !repository.config().bool_or("core.multipackindex", true)? {
         return Ok(false);
     }
-    let limit = match limit_of(repository, Task::IncrementalRepack, 10)? {
+    let limit = match limit_of(repository, MaintenanceTask::IncrementalRepack, 10)? {
         Limit::Never => return Ok(false),
         Limit::Always => return Ok(true),
         Limit::From(limit) => limit,
@@ -166,7 +177,7 @@ pub(super) fn split_factor(repository: &Repository) -> Result<u32> {
 }
 
 fn has_loose_objects(repository: &Repository) -> Result<bool> {
-    let limit = match limit_of(repository, Task::LooseObjects, 100)? {
+    let limit = match limit_of(repository, MaintenanceTask::LooseObjects, 100)? {
         Limit::Never => return Ok(false),
         Limit::Always => return Ok(true),
         Limit::From(limit) => limit,
@@ -183,7 +194,7 @@ fn has_loose_objects(repository: &Repository) -> Result<bool> {
 }
 
 fn breaks_progression(repository: &Repository) -> Result<bool> {
-    let limit = match limit_of(repository, Task::GeometricRepack, 100)? {
+    let limit = match limit_of(repository, MaintenanceTask::GeometricRepack, 100)? {
         Limit::Never => return Ok(false),
         Limit::Always => return Ok(true),
         Limit::From(limit) => limit,
@@ -202,10 +213,10 @@ fn has_garbage(repository: &Repository, settings: &Settings) -> Result<bool> {
 
 /// Returns whether enough commits at the tips of refs are missing from the commit-graph. Examines
 /// at most `references` refs; returns `Unknown` if there are more.
-fn lacks_commit_graph(repository: &Repository, references: usize) -> Result<Need> {
-    let limit = match limit_of(repository, Task::CommitGraph, 100)? {
-        Limit::Never => return Ok(Need::No),
-        Limit::Always => return Ok(Need::Yes),
+fn lacks_commit_graph(repository: &Repository, references: usize) -> Result<TaskNeed> {
+    let limit = match limit_of(repository, MaintenanceTask::CommitGraph, 100)? {
+        Limit::Never => return Ok(TaskNeed::No),
+        Limit::Always => return Ok(TaskNeed::Yes),
         Limit::From(limit) => limit,
     };
     let graph = repository.commit_graph()?;
@@ -213,12 +224,12 @@ fn lacks_commit_graph(repository: &Repository, references: usize) -> Result<Need
     let mut seen: HashSet<ObjectId> = HashSet::new();
     let mut looked_at = 0;
     let mut missing = 0;
-    let mut need = Need::No;
+    let mut need = TaskNeed::No;
     let mut buffer = Vec::new();
     repository.refs().for_each("refs/", |reference| {
         looked_at += 1;
         if looked_at > references {
-            need = Need::Unknown;
+            need = TaskNeed::Unknown;
             return Ok(ControlFlow::Break(()));
         }
         let id = reference.peeled.unwrap_or(reference.id);
@@ -239,7 +250,7 @@ fn lacks_commit_graph(repository: &Repository, references: usize) -> Result<Need
             };
             missing += 1;
             if missing >= limit {
-                need = Need::Yes;
+                need = TaskNeed::Yes;
                 return Ok(ControlFlow::Break(()));
             }
             stack.extend(links.parents);
@@ -251,7 +262,7 @@ fn lacks_commit_graph(repository: &Repository, references: usize) -> Result<Need
 
 /// Whether the reflog of `HEAD` has enough expired entries for the task.
 fn has_old_reflog(repository: &Repository) -> Result<bool> {
-    let limit = match limit_of(repository, Task::ReflogExpire, 100)? {
+    let limit = match limit_of(repository, MaintenanceTask::ReflogExpire, 100)? {
         Limit::Never => return Ok(false),
         Limit::Always => return Ok(true),
         Limit::From(limit) => limit,
@@ -284,7 +295,7 @@ fn has_old_reflog(repository: &Repository) -> Result<bool> {
 }
 
 fn has_gone_work_trees(repository: &Repository, settings: &Settings) -> Result<bool> {
-    let limit = match limit_of(repository, Task::WorktreePrune, 1)? {
+    let limit = match limit_of(repository, MaintenanceTask::WorktreePrune, 1)? {
         Limit::Never => return Ok(false),
         Limit::Always => return Ok(true),
         Limit::From(limit) => limit,
@@ -293,14 +304,14 @@ fn has_gone_work_trees(repository: &Repository, settings: &Settings) -> Result<b
         return Ok(false);
     }
     let expiry = match settings::moment(settings.worktree_prune_expire.as_bstr())? {
-        i64::MAX => Expiry::Now,
-        moment => Expiry::Before(moment),
+        i64::MAX => ExpiryAge::Now,
+        moment => ExpiryAge::Before(moment),
     };
     Ok(worktrees::prune(repository, expiry, true)?.len() as i64 >= limit)
 }
 
 fn has_resolutions(repository: &Repository) -> Result<bool> {
-    Ok(match limit_of(repository, Task::RerereGc, 1)? {
+    Ok(match limit_of(repository, MaintenanceTask::RerereGc, 1)? {
         Limit::Never => false,
         Limit::Always => true,
         Limit::From(_) => {

@@ -15,9 +15,9 @@ use super::conditions::failed;
 use super::loose::has_many_loose_objects;
 use super::packs::OwnPacks;
 use super::repacking::{automatic_repacking, larger_than, largest, repack_all, words};
-use super::runner::{Runner, Step};
+use super::runner::{CommandCall, CommandRunner};
 use super::settings::moment;
-use super::{Settings, Task};
+use super::{MaintenanceTask, Settings};
 use crate::config::Config;
 use crate::lock::Lock;
 use crate::{Error, ErrorKind, Repository, Result};
@@ -144,11 +144,15 @@ pub fn lock_gc(repository: &Repository, force: bool) -> Result<Result<GcLock, Bu
 ///
 /// # Errors
 /// Fails with [`ErrorKind::Refused`] and Git's message if a command fails.
-pub fn gc_foreground(auto: bool, settings: &Settings, runner: &mut dyn Runner) -> Result<()> {
-    if settings.pack_refs && !runner.run(&Step::pack_refs(auto))? {
+pub fn gc_foreground(
+    auto: bool,
+    settings: &Settings,
+    runner: &mut dyn CommandRunner,
+) -> Result<()> {
+    if settings.pack_refs && !runner.run(&CommandCall::pack_refs(auto))? {
         return Err(failed("failed to run pack-refs"));
     }
-    if settings.expire_reflogs && !runner.run(&Step::of(&["reflog", "expire", "--all"]))? {
+    if settings.expire_reflogs && !runner.run(&CommandCall::of(&["reflog", "expire", "--all"]))? {
         return Err(failed("failed to run reflog"));
     }
     Ok(())
@@ -167,7 +171,7 @@ pub fn gc_background(
     options: &GcOptions,
     repacking: &Repacking,
     settings: &Settings,
-    runner: &mut dyn Runner,
+    runner: &mut dyn CommandRunner,
 ) -> Result<()> {
     let fatal = |what: &str| {
         let message = format!("failed to run {what}");
@@ -177,11 +181,11 @@ pub fn gc_background(
         .config()
         .bool_or("extensions.preciousobjects", false)?
     {
-        if !runner.run(&Step::with(repacking.0.clone()))? {
+        if !runner.run(&CommandCall::with(repacking.0.clone()))? {
             return Err(fatal("repack"));
         }
         if let Some(age) = &settings.prune_expire {
-            let mut prune = Step::of(&["prune", "--expire"]);
+            let mut prune = CommandCall::of(&["prune", "--expire"]);
             prune.push(OsString::from_vec(age.to_vec()));
             if options.quiet {
                 prune.push("--no-progress");
@@ -194,10 +198,10 @@ pub fn gc_background(
             }
         }
     }
-    if !runner.run(&Step::prune_work_trees(settings))? {
+    if !runner.run(&CommandCall::prune_work_trees(settings))? {
         return Err(fatal("worktree"));
     }
-    if has_resolutions_to_collect(repository) && !runner.run(&Step::of(&["rerere", "gc"]))? {
+    if has_resolutions_to_collect(repository) && !runner.run(&CommandCall::of(&["rerere", "gc"]))? {
         return Err(fatal("rerere"));
     }
     remove_lone_indexes(repository);
@@ -277,9 +281,9 @@ fn running(path: &Path, host: &BString) -> Option<Busy> {
 }
 
 /// Whether a setting makes `task` useless, for example a disabled `core.commitGraph`.
-pub(super) fn is_pointless(task: Task, config: &Config) -> Result<bool> {
+pub(super) fn is_pointless(task: MaintenanceTask, config: &Config) -> Result<bool> {
     Ok(match task {
-        Task::CommitGraph => !config.bool_or("core.commitgraph", true)?,
+        MaintenanceTask::CommitGraph => !config.bool_or("core.commitgraph", true)?,
         _ => false,
     })
 }

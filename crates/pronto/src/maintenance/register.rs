@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use bstr::{BStr, BString, ByteSlice};
 
 use crate::config::edit::{edit_file, set_in_file};
-use crate::config::{Loader, Scope};
+use crate::config::{ConfigScope, Loader};
 use crate::{Error, ErrorKind, Repository, Result, path};
 use pronto_repository::Notice;
 
@@ -13,7 +13,7 @@ const KEY: &str = "maintenance.repo";
 
 /// The configuration file that holds the list.
 #[derive(Clone, Debug, Default)]
-pub struct Registration {
+pub struct MaintenanceList {
     /// The configuration file to change (`--config-file`); `None` means the user's global
     /// configuration.
     pub config_file: Option<PathBuf>,
@@ -24,7 +24,7 @@ pub struct Registration {
 ///
 /// # Errors
 /// Fails with [`ErrorKind::Config`] if a configuration file cannot be read or written.
-pub fn register(repository: &Repository, registration: &Registration) -> Result<()> {
+pub fn register(repository: &Repository, registration: &MaintenanceList) -> Result<()> {
     let own = maintained_path(repository)?;
     let local = repository.git_path("config");
     set_in_file(
@@ -67,7 +67,7 @@ pub fn register(repository: &Repository, registration: &Registration) -> Result<
 ///
 /// # Errors
 /// Fails with [`ErrorKind::Config`] if a configuration file cannot be read or written.
-pub fn unregister(repository: &Repository, registration: &Registration) -> Result<bool> {
+pub fn unregister(repository: &Repository, registration: &MaintenanceList) -> Result<bool> {
     let own = maintained_path(repository)?;
     let listed = listed(repository, registration.config_file.as_deref())?;
     if !listed.contains(&own) {
@@ -110,7 +110,7 @@ fn listed(repository: &Repository, file: Option<&Path>) -> Result<Vec<BString>> 
     let other = match file {
         Some(file) => {
             let mut loader = Loader::new(repository.environment(), None);
-            loader.file(repository.environment().resolve(file), Scope::Unknown);
+            loader.file(repository.environment().resolve(file), ConfigScope::Unknown);
             Some(loader.load()?)
         }
         None => None,
@@ -127,7 +127,7 @@ fn listed(repository: &Repository, file: Option<&Path>) -> Result<Vec<BString>> 
     }))
 }
 
-fn list_file(repository: &Repository, registration: &Registration) -> Result<PathBuf> {
+fn list_file(repository: &Repository, registration: &MaintenanceList) -> Result<PathBuf> {
     let given = registration.config_file.as_ref();
     let given = given.map(|file| repository.environment().resolve(file));
     let file = given.or_else(|| Loader::global_file(repository.environment()));

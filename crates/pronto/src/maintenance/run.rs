@@ -13,8 +13,8 @@ use super::gc;
 use super::gc::is_pointless;
 use super::packs::OwnPacks;
 use super::repacking::repack_all;
-use super::runner::{Runner, Step};
-use super::{Settings, Task};
+use super::runner::{CommandCall, CommandRunner};
+use super::{MaintenanceTask, Settings};
 use crate::lock::Lock;
 use crate::remote::Remote;
 use crate::{ErrorKind, Repository, Result};
@@ -27,9 +27,9 @@ use pronto_storage::pack_objects::loose_objects;
     reason = "each is an option of the command line"
 )]
 #[non_exhaustive]
-pub struct Run {
+pub struct RunOptions {
     /// The tasks to run, in this order (`--task`).
-    pub tasks: Vec<Task>,
+    pub tasks: Vec<MaintenanceTask>,
     /// Run a task only if the state of the repository needs it (`--auto`).
     pub auto: bool,
     /// Suppress progress (`--quiet`).
@@ -45,10 +45,10 @@ pub struct Run {
     pub settings: Settings,
 }
 
-impl Run {
+impl RunOptions {
     /// Returns a run of `tasks` in the foreground, in every state of the repository.
-    pub fn new(tasks: Vec<Task>, settings: Settings) -> Self {
-        Run {
+    pub fn new(tasks: Vec<MaintenanceTask>, settings: Settings) -> Self {
+        RunOptions {
             tasks,
             auto: false,
             quiet: false,
@@ -76,7 +76,7 @@ pub enum Outcome {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Phase {
+enum MaintenancePhase {
     Foreground,
     Background,
 }
@@ -91,7 +91,11 @@ enum Phase {
 /// - `ErrorKind::ConfigValue` if a setting has an invalid value.
 /// - `ErrorKind::Io` if the lock file cannot be created.
 /// - The error of `runner` if a command cannot be started, or the process is interrupted.
-pub fn maintain(repository: &Repository, run: &Run, runner: &mut dyn Runner) -> Result<Outcome> {
+pub fn maintain(
+    repository: &Repository,
+    run: &RunOptions,
+    runner: &mut dyn CommandRunner,
+) -> Result<Outcome> {
     let target = repository.objects_dir().join("maintenance");
     let lock = match Lock::acquire(&target, Duration::ZERO) {
         Ok(lock) => lock.recorded(repository.config()),
@@ -105,7 +109,13 @@ pub fn maintain(repository: &Repository, run: &Run, runner: &mut dyn Runner) -> 
     let mut is_failed = false;
     let mut ran = Vec::new();
     if !run.skips_foreground {
-        is_failed |= !run_phase(repository, run, Phase::Foreground, &mut ran, runner)?;
+        is_failed |= !run_phase(
+            repository,
+            run,
+            MaintenancePhase::Foreground,
+            &mut ran,
+            runner,
+        )?;
     }
     if run.detach {
         let _region = pronto_io::region!("maintenance", "detach");
@@ -118,7 +128,7 @@ pub fn maintain(repository: &Repository, run: &Run, runner: &mut dyn Runner) -> 
                 Outcome::Detached
             });
         }
-        let rest = Run {
+        let rest = RunOptions {
             detach: false,
             skips_foreground: true,
             ..run.clone()
@@ -128,7 +138,13 @@ pub fn maintain(repository: &Repository, run: &Run, runner: &mut dyn Runner) -> 
             outcome => Ok(outcome),
         };
     }
-    is_failed |= !run_phase(repository, run, Phase::Background, &mut ran, runner)?;
+    is_failed |= !run_phase(
+        repository,
+        run,
+        MaintenancePhase::Background,
+        &mut ran,
+        runner,
+    )?;
     if run.is_automatic {
         automatic::remember_tasks(repository, &ran, &run.settings)?;
     }
@@ -142,10 +158,10 @@ pub fn maintain(repository: &Repository, run: &Run, runner: &mut dyn Runner) -> 
 /// whether all succeeded.
 fn run_phase(
     repository: &Repository,
-    run: &Run,
-    phase: Phase,
-    ran: &mut Vec<Task>,
-    runner: &mut dyn Runner,
+    run: &RunOptions,
+    phase: MaintenancePhase,
+    ran: &mut Vec<MaintenanceTask>,
+    runner: &mut dyn CommandRunner,
 ) -> Result<bool> {
     let mut is_well = true;
     for &task in &run.tasks {
@@ -165,7 +181,7 @@ fn run_phase(
     Ok(is_well)
 }
 
-fn is_due(repository: &Repository, task: Task, run: &Run) -> Result<bool> {
+fn is_due(repository: &Repository, task: MaintenanceTask, run: &RunOptions) -> Result<bool> {
     if run.is_automatic && automatic::was_tried(repository, task, &run.settings) {
         return Ok(false);
     }
@@ -174,21 +190,21 @@ fn is_due(repository: &Repository, task: Task, run: &Run) -> Result<bool> {
 
 fn run_task(
     repository: &Repository,
-    task: Task,
-    run: &Run,
-    phase: Phase,
-    runner: &mut dyn Runner,
+    task: MaintenanceTask,
+    run: &RunOptions,
+    phase: MaintenancePhase,
+    runner: &mut dyn CommandRunner,
 ) -> Result<()> {
     match task {
-        Task::Prefetch => prefetch(repository, run, runner),
-        Task::LooseObjects => pack_loose_objects(repository, run, runner),
-        Task::IncrementalRepack => repack_incrementally(repository, run, runner),
-        Task::GeometricRepack => repack_geometrically(repository, run, runner),
-        Task::Gc if phase == Phase::Foreground => {
+        MaintenanceTask::Prefetch => prefetch(repository, run, runner),
+        MaintenanceTask::LooseObjects => pack_loose_objects(repository, run, runner),
+        MaintenanceTask::IncrementalRepack => repack_incrementally(repository, run, runner),
+        MaintenanceTask::GeometricRepack => repack_geometrically(repository, run, runner),
+        MaintenanceTask::Gc if phase == MaintenancePhase::Foreground => {
             gc::gc_foreground(run.auto, &run.settings, runner)
         }
-        Task::Gc => {
-            let mut step = Step::of(&["gc"]);
+        MaintenanceTask::Gc => {
+            let mut step = CommandCall::of(&["gc"]);
             if run.auto {
                 step.push("--auto");
             }
@@ -197,27 +213,37 @@ fn run_task(
             step.push("--skip-foreground-tasks");
             expect(runner.run(&step)?, "")
         }
-        Task::CommitGraph => {
+        MaintenanceTask::CommitGraph => {
             if is_pointless(task, repository.config())? {
                 return Ok(());
             }
-            let mut step = Step::of(&["commit-graph", "write", "--split", "--reachable"]);
+            let mut step = CommandCall::of(&["commit-graph", "write", "--split", "--reachable"]);
             step.push(progress(run));
             expect(runner.run(&step)?, "failed to write commit-graph")
         }
-        Task::PackRefs => expect(runner.run(&Step::pack_refs(run.auto))?, ""),
-        Task::ReflogExpire => expect(runner.run(&Step::of(&["reflog", "expire", "--all"]))?, ""),
-        Task::WorktreePrune => expect(runner.run(&Step::prune_work_trees(&run.settings))?, ""),
-        Task::RerereGc => expect(runner.run(&Step::of(&["rerere", "gc"]))?, ""),
+        MaintenanceTask::PackRefs => expect(runner.run(&CommandCall::pack_refs(run.auto))?, ""),
+        MaintenanceTask::ReflogExpire => expect(
+            runner.run(&CommandCall::of(&["reflog", "expire", "--all"]))?,
+            "",
+        ),
+        MaintenanceTask::WorktreePrune => expect(
+            runner.run(&CommandCall::prune_work_trees(&run.settings))?,
+            "",
+        ),
+        MaintenanceTask::RerereGc => expect(runner.run(&CommandCall::of(&["rerere", "gc"]))?, ""),
     }
 }
 
-fn prefetch(repository: &Repository, run: &Run, runner: &mut dyn Runner) -> Result<()> {
+fn prefetch(
+    repository: &Repository,
+    run: &RunOptions,
+    runner: &mut dyn CommandRunner,
+) -> Result<()> {
     for name in repository.config().subsections("remote") {
         if Remote::configured(repository.config(), name)?.skip_fetch_all {
             continue;
         }
-        let mut step = Step::of(&["fetch"]);
+        let mut step = CommandCall::of(&["fetch"]);
         step.push(OsString::from_vec(name.to_vec()));
         let options = ["--prefetch", "--prune", "--no-tags"];
         options.iter().for_each(|option| step.push(*option));
@@ -232,8 +258,12 @@ fn prefetch(repository: &Repository, run: &Run, runner: &mut dyn Runner) -> Resu
 }
 
 /// Deletes loose objects that are packed, and packs a limited number of the others.
-fn pack_loose_objects(repository: &Repository, run: &Run, runner: &mut dyn Runner) -> Result<()> {
-    let mut prune = Step::of(&["prune-packed"]);
+fn pack_loose_objects(
+    repository: &Repository,
+    run: &RunOptions,
+    runner: &mut dyn CommandRunner,
+) -> Result<()> {
+    let mut prune = CommandCall::of(&["prune-packed"]);
     if run.quiet {
         prune.push("--quiet");
     }
@@ -256,7 +286,7 @@ fn pack_loose_objects(repository: &Repository, run: &Run, runner: &mut dyn Runne
         // Writing to a `String` cannot fail.
         let _ = writeln!(list, "{id}");
     }
-    let mut step = Step::of(&["pack-objects"]);
+    let mut step = CommandCall::of(&["pack-objects"]);
     step.push(if run.quiet { "--quiet" } else { "--no-quiet" });
     step.push(objects.join("pack/loose"));
     step.input = Some(list.into_bytes());
@@ -264,12 +294,16 @@ fn pack_loose_objects(repository: &Repository, run: &Run, runner: &mut dyn Runne
     expect(runner.run(&step)?, message)
 }
 
-fn repack_incrementally(repository: &Repository, run: &Run, runner: &mut dyn Runner) -> Result<()> {
+fn repack_incrementally(
+    repository: &Repository,
+    run: &RunOptions,
+    runner: &mut dyn CommandRunner,
+) -> Result<()> {
     if !repository.config().bool_or("core.multipackindex", true)? {
         runner.report_no_multi_pack_index();
         return Ok(());
     }
-    let step = |command: &str| Step::of(&["multi-pack-index", command, progress(run)]);
+    let step = |command: &str| CommandCall::of(&["multi-pack-index", command, progress(run)]);
     let message = "failed to write multi-pack-index";
     expect(runner.run(&step("write"))?, message)?;
     let message = "'git multi-pack-index expire' failed";
@@ -300,10 +334,14 @@ fn batch_bytes(repository: &Repository) -> Result<u64> {
     Ok((second + 1).min(LARGEST))
 }
 
-fn repack_geometrically(repository: &Repository, run: &Run, runner: &mut dyn Runner) -> Result<()> {
+fn repack_geometrically(
+    repository: &Repository,
+    run: &RunOptions,
+    runner: &mut dyn CommandRunner,
+) -> Result<()> {
     let factor = conditions::split_factor(repository)?;
     let progression = OwnPacks::of(repository).progression(factor)?;
-    let mut step = Step::of(&["repack", "-d", "-l"]);
+    let mut step = CommandCall::of(&["repack", "-d", "-l"]);
     match progression.split < progression.packs {
         true => step.push(format!("--geometric={factor}")),
         false => step.arguments.extend(repack_all(&run.settings, &[])),
@@ -317,7 +355,7 @@ fn repack_geometrically(repository: &Repository, run: &Run, runner: &mut dyn Run
     expect(runner.run(&step)?, "failed to perform geometric repack")
 }
 
-fn progress(run: &Run) -> &'static str {
+fn progress(run: &RunOptions) -> &'static str {
     match run.quiet {
         true => "--no-progress",
         false => "--progress",
@@ -331,10 +369,12 @@ fn expect(is_well: bool, message: &str) -> Result<()> {
     }
 }
 
-fn has_phase(task: Task, phase: Phase) -> bool {
+fn has_phase(task: MaintenanceTask, phase: MaintenancePhase) -> bool {
     match task {
-        Task::Gc => true,
-        Task::PackRefs | Task::ReflogExpire => phase == Phase::Foreground,
-        _ => phase == Phase::Background,
+        MaintenanceTask::Gc => true,
+        MaintenanceTask::PackRefs | MaintenanceTask::ReflogExpire => {
+            phase == MaintenancePhase::Foreground
+        }
+        _ => phase == MaintenancePhase::Background,
     }
 }

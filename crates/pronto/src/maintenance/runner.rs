@@ -3,21 +3,21 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
-use super::{Settings, Task};
+use super::{MaintenanceTask, Settings};
 use crate::{Error, Result};
 
 /// A Git command that does a part of a task.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Step {
+pub struct CommandCall {
     /// The name of the command and its arguments, without `git`.
     pub arguments: Vec<OsString>,
     /// The standard input; `None` for an empty input. The standard output is discarded.
     pub input: Option<Vec<u8>>,
 }
 
-impl Step {
+impl CommandCall {
     pub(super) fn with(arguments: Vec<OsString>) -> Self {
-        Step {
+        CommandCall {
             arguments,
             input: None,
         }
@@ -47,12 +47,12 @@ impl Step {
 }
 
 /// Runs the commands of maintenance and receives reports.
-pub trait Runner {
+pub trait CommandRunner {
     /// Runs a command and waits for its end. Returns whether the command succeeded.
     ///
     /// # Errors
     /// Fails if the command cannot be started, or if this process is interrupted.
-    fn run(&mut self, step: &Step) -> Result<bool>;
+    fn run(&mut self, step: &CommandCall) -> Result<bool>;
 
     /// Starts a background process for the remaining work. Returns `false` if this process must do
     /// the work.
@@ -60,7 +60,7 @@ pub trait Runner {
 
     /// Reports that `task` failed. The remaining tasks run nevertheless. The message of the error
     /// is empty if the failed command has reported the reason.
-    fn report_failure(&mut self, task: Task, error: &Error);
+    fn report_failure(&mut self, task: MaintenanceTask, error: &Error);
 
     /// Reports that the incremental repack is skipped, because `core.multiPackIndex` is off.
     fn report_no_multi_pack_index(&mut self);

@@ -1,6 +1,6 @@
 //! The submodules that a range of commits changes.
 
-use pronto_diff::Side;
+use pronto_diff::DifferenceSide;
 use std::collections::{BTreeMap, BTreeSet};
 
 use bstr::{BStr, BString, ByteSlice};
@@ -9,8 +9,8 @@ use pronto_hash::ObjectId;
 use pronto_index::mode;
 use pronto_io::watch::Watch;
 
-use super::{Collision, is_populated, walk};
-use crate::diff::{self, Depth};
+use super::{NameCollision, is_populated, walk};
+use crate::diff::{self, TreeDiffDepth};
 use crate::gitmodules::Gitmodules;
 use crate::objects::from_odb;
 use crate::status::IgnoreSubmodules;
@@ -22,16 +22,16 @@ const LARGEST_BYTES: u64 = 16 << 20;
 
 /// The submodules that commits change.
 #[derive(Debug, Default)]
-pub(super) struct Changed {
+pub(super) struct ChangedSubmodules {
     /// The recorded commits, indexed by the name of the submodule.
-    pub(super) modules: BTreeMap<BString, Recorded>,
+    pub(super) modules: BTreeMap<BString, RecordedCommits>,
     /// The submodules whose path collides with the name of another one.
-    pub(super) collisions: Vec<Collision>,
+    pub(super) collisions: Vec<NameCollision>,
 }
 
 /// The submodule commits that the superproject records.
 #[derive(Debug)]
-pub(super) struct Recorded {
+pub(super) struct RecordedCommits {
     /// The newest commit of the superproject that changes the submodule.
     pub(super) by: ObjectId,
     /// The path of the submodule in that commit.
@@ -48,7 +48,7 @@ pub(super) fn changed(
     tips: &[ObjectId],
     remote: &BStr,
     watch: &Watch<'_>,
-) -> Result<Changed> {
+) -> Result<ChangedSubmodules> {
     let selection = [&b"--remotes="[..], remote].concat();
     let walk = walk(repository, tips, selection.as_slice().into())?;
     collect(repository, walk, watch)
@@ -59,12 +59,12 @@ pub(super) fn collect(
     repository: &Repository,
     mut walk: CommitWalk<'_>,
     watch: &Watch<'_>,
-) -> Result<Changed> {
-    let mut collector = Collector {
+) -> Result<ChangedSubmodules> {
+    let mut collector = ChangeCollector {
         repository,
         watch,
         known: None,
-        found: Changed::default(),
+        found: ChangedSubmodules::default(),
     };
     while let Some(walked) = walk.next(watch)? {
         let commits = walk.commits();
@@ -77,21 +77,21 @@ pub(super) fn collect(
     Ok(collector.found)
 }
 
-struct Collector<'a> {
+struct ChangeCollector<'a> {
     repository: &'a Repository,
     watch: &'a Watch<'a>,
     /// The `.gitmodules` that was read last.
-    known: Option<Known>,
-    found: Changed,
+    known: Option<CommitModules>,
+    found: ChangedSubmodules,
 }
 
 /// A `.gitmodules` of a commit.
-struct Known {
+struct CommitModules {
     id: ObjectId,
     modules: Gitmodules,
 }
 
-impl Collector<'_> {
+impl ChangeCollector<'_> {
     fn commit(&mut self, id: ObjectId, parents: &[ObjectId]) -> Result<()> {
         let tree = self.tree(id)?;
         let mut changed: Option<BTreeMap<BString, ObjectId>> = None;
@@ -109,7 +109,7 @@ impl Collector<'_> {
         for (path, recorded) in changed.unwrap_or_default() {
             if let Some(name) = self.name(id, tree, &path)? {
                 let modules = &mut self.found.modules;
-                let module = modules.entry(name).or_insert_with(|| Recorded {
+                let module = modules.entry(name).or_insert_with(|| RecordedCommits {
                     by: id,
                     path,
                     commits: BTreeSet::new(),
@@ -131,7 +131,7 @@ impl Collector<'_> {
     /// Returns the submodules of `new` that are missing from `old` or recorded at another commit
     /// there.
     fn compare(&self, old: ObjectId, new: ObjectId) -> Result<BTreeMap<BString, ObjectId>> {
-        let depth = Depth {
+        let depth = TreeDiffDepth {
             recursive: true,
             show_trees: false,
         };
@@ -168,7 +168,7 @@ impl Collector<'_> {
         }
         if collides {
             let path = path.clone();
-            self.found.collisions.push(Collision { commit, path });
+            self.found.collisions.push(NameCollision { commit, path });
             return Ok(None);
         }
         Ok(Some(path.clone()))
@@ -177,12 +177,12 @@ impl Collector<'_> {
     /// Reads `.gitmodules` of `tree`. A malformed file counts as empty.
     fn modules(&mut self, tree: ObjectId) -> Result<Option<&Gitmodules>> {
         let entry = self.repository.tree_entry(tree, ".gitmodules".into())?;
-        let Some(Side { id, .. }) = entry else {
+        let Some(DifferenceSide { id, .. }) = entry else {
             return Ok(None);
         };
         if self.known.as_ref().is_none_or(|known| known.id != id) {
             let modules = self.read(id)?;
-            self.known = Some(Known { id, modules });
+            self.known = Some(CommitModules { id, modules });
         }
         Ok(self.known.as_ref().map(|known| &known.modules))
     }

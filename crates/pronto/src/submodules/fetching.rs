@@ -8,10 +8,10 @@ use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;
 use pronto_index::mode::GITLINK;
 use pronto_io::watch::Watch;
-use pronto_worktree::pathspec::{Defaults, Pathspec};
+use pronto_worktree::pathspec::{Pathspec, PathspecDefaults};
 
-use super::changed::{Changed, collect};
-use super::{Collision, has_commits, is_populated, open, open_at, walk_beyond};
+use super::changed::{ChangedSubmodules, collect};
+use super::{NameCollision, has_commits, is_populated, open, open_at, walk_beyond};
 use crate::config::value;
 use crate::gitmodules::{Gitmodules, is_safe_name, key};
 use crate::{Error, ErrorKind, Repository, Result, path};
@@ -76,7 +76,7 @@ pub enum FetchStep {
         by: Option<ObjectId>,
     },
     /// The submodule is skipped because its path collides with the name of another one.
-    Collision(Collision),
+    Collision(NameCollision),
 }
 
 /// A submodule to fetch.
@@ -140,7 +140,7 @@ impl Fetching<'_> {
         };
         let current = Gitmodules::read(top);
         let changed = self.changed(repository, &current, watch)?;
-        let mut plan = Plan {
+        let mut plan = FetchPlan {
             repository,
             current,
             changed,
@@ -167,12 +167,12 @@ impl Fetching<'_> {
         repository: &Repository,
         current: &Gitmodules,
         watch: &Watch<'_>,
-    ) -> Result<Changed> {
+    ) -> Result<ChangedSubmodules> {
         // As in Git, new commits are not searched if no submodule has a repository.
         let modules = std::fs::read_dir(repository.git_path("modules"));
         let has_any = modules.is_ok_and(|mut entries| entries.next().is_some());
         if !has_any && current.names().is_empty() || self.after.is_empty() {
-            return Ok(Changed::default());
+            return Ok(ChangedSubmodules::default());
         }
         let walk = walk_beyond(repository, self.after, self.before)?;
         let mut changed = collect(repository, walk, watch)?;
@@ -194,7 +194,7 @@ impl Fetching<'_> {
     }
 
     /// Plans the steps for the submodule at `path` of the index.
-    fn take_entry(&self, plan: &mut Plan<'_>, path: &BStr) -> Result<()> {
+    fn take_entry(&self, plan: &mut FetchPlan<'_>, path: &BStr) -> Result<()> {
         let repository = plan.repository;
         let configured = plan.name_of(path);
         let name = match &configured {
@@ -236,7 +236,7 @@ impl Fetching<'_> {
     }
 
     /// Plans the steps for the changed submodules that the index does not have.
-    fn take_changed(&self, plan: &mut Plan<'_>) -> Result<()> {
+    fn take_changed(&self, plan: &mut FetchPlan<'_>) -> Result<()> {
         for (name, recorded) in std::mem::take(&mut plan.changed.modules) {
             if plan.seen.contains(&name) {
                 continue;
@@ -269,7 +269,7 @@ impl Fetching<'_> {
 
     /// Returns whether the submodule called `name` is fetched in any case (`true`) or for new
     /// commits (`false`); `None` if it is not fetched.
-    fn choose(&self, plan: &Plan<'_>, name: &BString) -> Result<Option<bool>> {
+    fn choose(&self, plan: &FetchPlan<'_>, name: &BString) -> Result<Option<bool>> {
         Ok(match self.setting(plan, name)? {
             FetchRecursion::Off => None,
             FetchRecursion::OnDemand => {
@@ -280,7 +280,7 @@ impl Fetching<'_> {
         })
     }
 
-    fn setting(&self, plan: &Plan<'_>, name: &BString) -> Result<FetchRecursion> {
+    fn setting(&self, plan: &FetchPlan<'_>, name: &BString) -> Result<FetchRecursion> {
         if let Some(all) = self.all {
             return Ok(all);
         }
@@ -299,17 +299,17 @@ impl Fetching<'_> {
 }
 
 /// The state of planning.
-struct Plan<'a> {
+struct FetchPlan<'a> {
     repository: &'a Repository,
     /// The content of `.gitmodules` in the worktree.
     current: Gitmodules,
-    changed: Changed,
+    changed: ChangedSubmodules,
     /// The names of the submodules that are planned already.
     seen: BTreeSet<BString>,
     steps: Vec<FetchStep>,
 }
 
-impl Plan<'_> {
+impl FetchPlan<'_> {
     /// Returns the name of the submodule at `path`, from `.gitmodules` of the worktree.
     fn name_of(&self, path: &BStr) -> Option<BString> {
         let names = self.current.names().into_iter();
@@ -330,7 +330,7 @@ fn is_active(repository: &Repository, name: &BStr, path: &BStr) -> Result<bool> 
     }
     let specs = config.list("submodule.active");
     let top = repository.require_work_tree()?;
-    let active = Pathspec::parse(specs, "".into(), top, Defaults::default());
+    let active = Pathspec::parse(specs, "".into(), top, PathspecDefaults::default());
     let active = active.map_err(|error| error.map_kind(|_| ErrorKind::ConfigValue))?;
     Ok(active.matches(path, true))
 }

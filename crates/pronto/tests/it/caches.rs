@@ -2,7 +2,7 @@
 
 use crate::support::Sandbox;
 use pronto::Watch;
-use pronto::status::{Item, Options, Untracked};
+use pronto::status::{Options, StatusItem, Untracked};
 use pronto_hash::Kind;
 use pronto_index::Index;
 use std::path::Path;
@@ -180,14 +180,15 @@ fn truth(sandbox: &Sandbox, mode: &str) -> Vec<String> {
     let mode = format!("-u{mode}");
     let without = ["--no-optional-locks", "-c", "core.untrackedCache=false"];
     let status = ["status", "--porcelain", "-z", "--no-renames", &mode];
-    let told = sandbox.git("a", &[&without[..], &status].concat());
-    told.split('\0')
+    let reported = sandbox.git("a", &[&without[..], &status].concat());
+    reported
+        .split('\0')
         .filter(|line| !line.is_empty())
         .map(|line| line[3..].to_owned())
         .collect()
 }
 
-fn told(sandbox: &Sandbox, untracked: Untracked) -> Vec<String> {
+fn reported(sandbox: &Sandbox, untracked: Untracked) -> Vec<String> {
     let mut options = at_once();
     options.untracked = untracked;
     options.renames = None;
@@ -222,14 +223,18 @@ fn the_untracked_cache_never_changes_an_answer() {
             _ => (Untracked::Normal, "normal"),
         };
         assert_eq!(
-            told(&sandbox, mode),
+            reported(&sandbox, mode),
             truth(&sandbox, name),
             "{round} {name}"
         );
         if random.below(4) == 0 {
             sandbox.git("a", &["status"]);
         }
-        assert_eq!(told(&sandbox, mode), truth(&sandbox, name), "{round} again");
+        assert_eq!(
+            reported(&sandbox, mode),
+            truth(&sandbox, name),
+            "{round} again"
+        );
     }
     assert!(index(&sandbox).untracked_cache().is_some());
 }
@@ -250,7 +255,10 @@ fn git_goes_by_the_untracked_cache_that_status_wrote() {
     sandbox.git("a", &["init", "-q", "nested"]);
     sandbox.git("a", &["config", "core.untrackedCache", "true"]);
     age(&sandbox.root.join("a"));
-    assert_eq!(told(&sandbox, Untracked::Normal), truth(&sandbox, "normal"));
+    assert_eq!(
+        reported(&sandbox, Untracked::Normal),
+        truth(&sandbox, "normal")
+    );
     let counts = |sandbox: &Sandbox| {
         let log = sandbox.root.join("log");
         let variable = ["trace2.perfTarget=", &log.to_string_lossy()].concat();
@@ -283,7 +291,10 @@ fn git_goes_by_the_untracked_cache_that_status_wrote() {
     sandbox.git("a", &["update-index", "--force-untracked-cache"]);
     sandbox.git("a", &["status"]);
     let before = std::fs::read(sandbox.root.join("a/.git/index")).expect("it is there");
-    assert_eq!(told(&sandbox, Untracked::Normal), truth(&sandbox, "normal"));
+    assert_eq!(
+        reported(&sandbox, Untracked::Normal),
+        truth(&sandbox, "normal")
+    );
     let after = std::fs::read(sandbox.root.join("a/.git/index")).expect("it is there");
     assert_eq!(before, after);
 }
@@ -299,14 +310,14 @@ fn status_comes_in_pieces_and_in_time() {
     // Twice, because it may stay open.
     for _ in 0..2 {
         let items = pronto::status::items(&repository, Options::default(), None);
-        let items: Result<Vec<Item>, _> = items.expect("it starts").collect();
+        let items: Result<Vec<StatusItem>, _> = items.expect("it starts").collect();
         let mut items = items.expect("nothing fails");
-        let Some(Item::Complete(report)) = items.pop() else {
+        let Some(StatusItem::Complete(report)) = items.pop() else {
             panic!("the report comes last");
         };
         let mut seen: Vec<String> = items
             .iter()
-            .filter_map(Item::path)
+            .filter_map(StatusItem::path)
             .map(ToString::to_string)
             .collect();
         seen.sort();
@@ -318,7 +329,7 @@ fn status_comes_in_pieces_and_in_time() {
     let last = items.expect("it starts").last().expect("there is one");
     assert!(matches!(
         last.expect("it does not fail"),
-        Item::OutOfTime | Item::Complete(_)
+        StatusItem::OutOfTime | StatusItem::Complete(_)
     ));
     // The end of the walk is not needed.
     let mut items =

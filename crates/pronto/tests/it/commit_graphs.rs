@@ -187,7 +187,8 @@ fn ancestors_are_named_by_a_graph_as_by_objects() {
         .collect();
     let found = || -> Vec<Option<ObjectId>> {
         let repository = sandbox.open("r");
-        let resolve = |name: &&str| repository.try_resolve(name, pronto::revision::Want::Anything);
+        let resolve =
+            |name: &&str| repository.try_resolve(name, pronto::revision::ExpectedType::Anything);
         names
             .iter()
             .map(|name| resolve(name).expect("resolved"))

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use bstr::{BStr, ByteSlice};
-use pronto::push::Destination;
+use pronto::push::PushRemote;
 use pronto::remote::Remote;
 use pronto::{Repository, Watch};
 use pronto::{
@@ -197,7 +197,7 @@ fn default_options_of_commit_and_exchange_are_those_of_git() {
             .collect();
         let prepare: Vec<&[&str]> = prepare.iter().map(Vec::as_slice).collect();
         compare(&["push", "-q"], &prepare, |repository, watch| {
-            let destination = Destination::default_of(repository).expect("origin");
+            let destination = PushRemote::default_of(repository).expect("origin");
             let mut options = push::Options::configured(repository.config()).expect("settings");
             let defaults = push::default_specs(repository, &destination, false).expect("specs");
             options.specs = defaults.specs;

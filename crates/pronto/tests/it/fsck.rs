@@ -1,14 +1,14 @@
 //! Tests of fsck: arbitrary bytes result in findings, never in a panic.
 
 use gix_object::Kind as ObjectKind;
-use pronto::fsck::{Inspector, Level, Levels, Message, Scope};
+use pronto::fsck::{FsckInspector, FsckSeverity, InspectionScope, Levels, Message};
 use pronto_hash::{Kind, ObjectId, oid};
-use pronto_pack::indexer::{Contents, Inspect};
+use pronto_pack::indexer::{IndexedObjects, Inspect};
 
 /// A pack in which every object is this blob.
 struct Only<'a>(&'a [u8]);
 
-impl Contents for Only<'_> {
+impl IndexedObjects for Only<'_> {
     fn kind(&self, _id: &oid) -> Option<ObjectKind> {
         Some(ObjectKind::Blob)
     }
@@ -22,11 +22,11 @@ impl Contents for Only<'_> {
 
 /// Returns the findings of an object, and whether it is refused.
 fn look(levels: &Levels, kind: ObjectKind, content: &[u8]) -> (Vec<String>, bool) {
-    let scope = Scope {
+    let scope = InspectionScope {
         objects: true,
-        ..Scope::default()
+        ..InspectionScope::default()
     };
-    let inspector = Inspector::new(Kind::Sha1, levels, scope);
+    let inspector = FsckInspector::new(Kind::Sha1, levels, scope);
     let result = inspector.object(kind, &ObjectId::null(Kind::Sha1), content);
     let result = result.and_then(|()| inspector.complete(&Only(content)));
     let reports = inspector.take_reports();
@@ -103,11 +103,11 @@ fn files_of_modules_never_panic() {
     let tree = [b"100644 .gitmodules\0".as_slice(), b"abcdefghijklmnopqrst"].concat();
     let modules = b"[submodule \"a/b\"]\n\tpath = a\n\turl = ../x%0a\n\tupdate = !x\n";
     for end in 0..modules.len() {
-        let scope = Scope {
+        let scope = InspectionScope {
             objects: true,
-            ..Scope::default()
+            ..InspectionScope::default()
         };
-        let inspector = Inspector::new(Kind::Sha1, &levels, scope);
+        let inspector = FsckInspector::new(Kind::Sha1, &levels, scope);
         let id = ObjectId::null(Kind::Sha1);
         inspector
             .object(ObjectKind::Tree, &id, &tree)
@@ -120,13 +120,13 @@ fn files_of_modules_never_panic() {
 #[test]
 fn levels_are_what_was_said_last() {
     let mut levels = Levels::strict();
-    assert_eq!(levels.of(Message::HasDot), Level::Error);
-    assert_eq!(Levels::default().of(Message::HasDot), Level::Warn);
+    assert_eq!(levels.of(Message::HasDot), FsckSeverity::Error);
+    assert_eq!(Levels::default().of(Message::HasDot), FsckSeverity::Warn);
     levels
         .set_all("hasdot=ignore,BADDATE:warn| missingEmail=error".into())
         .expect("it is well formed");
-    assert_eq!(levels.of(Message::HasDot), Level::Ignore);
-    assert_eq!(levels.of(Message::BadDate), Level::Warn);
+    assert_eq!(levels.of(Message::HasDot), FsckSeverity::Ignore);
+    assert_eq!(levels.of(Message::BadDate), FsckSeverity::Warn);
     for wrong in [
         "hasDot",
         "skiplist",

@@ -5,7 +5,7 @@ use bstr::BStr;
 use gix_object::Kind as ObjectKind;
 use pronto::Watch;
 use pronto::read_tree::{Mode, ReadTrees};
-use pronto::update_index::{Action, Allowed, Event, Stop};
+use pronto::update_index::{AllowedChanges, Event, IndexAction, UpdateStop};
 use pronto::{checkout_index, hash_object, merge, read_tree, update_index};
 
 use crate::support::Sandbox;
@@ -39,15 +39,15 @@ fn contents_are_hashed_and_stored() {
 fn entries_are_added_changed_and_removed() {
     let sandbox = Sandbox::with_files();
     sandbox.write("new", "new");
-    let allowed = Allowed {
+    let allowed = AllowedChanges {
         add: true,
-        ..Allowed::default()
+        ..AllowedChanges::default()
     };
     let mut options = update_index::Options::default();
     options.actions = vec![
-        Action::Update("new".into(), allowed),
-        Action::Executable("a".into(), true),
-        Action::Remove("b".into()),
+        IndexAction::Update("new".into(), allowed),
+        IndexAction::Executable("a".into(), true),
+        IndexAction::Remove("b".into()),
     ];
     let repository = sandbox.open("r");
     update_index::update_index(&repository, &options, &Watch::none())
@@ -65,11 +65,11 @@ fn a_path_that_may_not_be_added_changes_nothing() {
     let sandbox = Sandbox::with_files();
     sandbox.write("new", "new");
     let mut options = update_index::Options::default();
-    options.actions = vec![Action::Update("new".into(), Allowed::default())];
+    options.actions = vec![IndexAction::Update("new".into(), AllowedChanges::default())];
     let repository = sandbox.open("r");
     let events = update_index::update_index(&repository, &options, &Watch::none());
     let failure = events.expect_err("a refused path ends the update");
-    assert!(matches!(&failure.error, Stop::NotUpdated(path) if path == "new"));
+    assert!(matches!(&failure.error, UpdateStop::NotUpdated(path) if path == "new"));
     let events = failure.report.expect("it was refused on the way");
     assert!(matches!(events[..], [Event::Refused(_)]));
     assert_eq!(sandbox.git("r", &["status", "--porcelain"]), "?? new");

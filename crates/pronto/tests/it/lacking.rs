@@ -104,14 +104,14 @@ const CALLS: &[Call] = &[
         configured_remotes::set_head(repository, &origin(repository), "other".into()).map(drop)
     }),
     call(Operation::Push, |repository, _| {
-        let destination = push::Destination::of(repository, origin(repository))?;
+        let destination = push::PushRemote::of(repository, origin(repository))?;
         let url = destination.urls.first().expect("it has an address").clone();
         let mut options = push::Options::default();
         options.specs = vec![push::PushSpec::parse("main:refs/heads/pushed".into())?];
         push::push(repository, &destination, url.as_ref(), &options, &watch()).map(drop)
     }),
     call(Operation::ReadAttributes, |repository, _| {
-        attributes::check(repository, attributes::Selection::All, false).map(drop)
+        attributes::check(repository, attributes::AttributeSelection::All, false).map(drop)
     }),
     call(Operation::ReadAttributes, |repository, _| {
         let options = diff::Options::default();
@@ -126,7 +126,7 @@ const CALLS: &[Call] = &[
     }),
     call(Operation::ReceivePack, |repository, _| {
         let (mut input, mut output) = (&b"0000"[..], Vec::new());
-        let streams = receive_pack::Streams {
+        let streams = receive_pack::ReceiveStreams {
             input: &mut input,
             output: &mut output,
         };
@@ -166,20 +166,20 @@ const CALLS: &[Call] = &[
         ) {
             Ok(_) => Ok(()),
             Err(failure) => match failure.error {
-                update_index::Stop::Operation(error) => Err(error),
+                update_index::UpdateStop::Operation(error) => Err(error),
                 stop => panic!("{stop}"),
             },
         },
     ),
     call(Operation::UploadArchive, |repository, _| {
         let (mut input, mut output) = (&b"0012argument HEAD\n0000"[..], Vec::new());
-        let streams = upload_archive::Streams {
+        let streams = upload_archive::ArchiveStreams {
             input: &mut input,
             output: &mut output,
         };
         let options = upload_archive::Options::default();
         match upload_archive::serve(Ok(repository), &options, streams, &watch())? {
-            upload_archive::Ended::Failed { reason, .. } => Err(pronto::Error::new(
+            upload_archive::ArchiveRequestEnd::Failed { reason, .. } => Err(pronto::Error::new(
                 ErrorKind::Unsupported,
                 reason.to_str_lossy(),
             )),
@@ -197,12 +197,12 @@ const CALLS: &[Call] = &[
         refresh::refresh_index(repository, &refresh::Options::default(), &watch()).map(drop)
     }),
     call(Operation::Worktrees, |repository, _| {
-        let mut options = worktrees::AddOptions::default();
+        let mut options = worktrees::AddWorktreeOptions::default();
         options.place = "../linked".into();
         worktrees::plan(repository, options).map(drop)
     }),
     call(Operation::WriteCommitGraph, |repository, _| {
-        let options = commit_graph::WriteOptions::default();
+        let options = commit_graph::GraphWriteOptions::default();
         commit_graph::write(repository, &options, &watch())
     }),
     call(Operation::WriteTree, |repository, _| {

@@ -10,8 +10,8 @@ use pronto::Repository;
 use pronto::Watch;
 use pronto::pack_objects::{self, Select};
 use pronto_hash::ObjectId;
-use pronto_odb::packing::{Counts, Options};
-use pronto_pack::pack::{Found, RawEntry, Starts};
+use pronto_odb::packing::{Options, PackCounts};
+use pronto_pack::pack::{EntryStarts, LinkTarget, RawEntry};
 
 use crate::support::Sandbox;
 
@@ -136,7 +136,7 @@ fn ours(
     sandbox: &Sandbox,
     (wants, haves): (&[&str], &[&str]),
     (select, options): (Select, &Options),
-) -> (Vec<u8>, Counts) {
+) -> (Vec<u8>, PackCounts) {
     let (wants, haves) = (ids(sandbox, wants), ids(sandbox, haves));
     let watch = Watch::none();
     let selection = pack_objects::select(repository, &wants, &haves, &select, &watch);
@@ -233,7 +233,7 @@ fn what_the_trees_of_a_pack_lead_to_is_what_they_say() {
     for row in 0..pack.len() {
         let id = pack.id(row).expect("a row");
         let kind = store.find(&id, &mut content).expect("it is whole");
-        let (mut expected, mut starts) = (Vec::new(), Starts::default());
+        let (mut expected, mut starts) = (Vec::new(), EntryStarts::default());
         if kind == Some(gix_object::Kind::Tree) {
             let visit =
                 |entry: RawEntry<'_>| expected.push((entry.name.to_vec(), entry.id.to_vec()));
@@ -247,8 +247,8 @@ fn what_the_trees_of_a_pack_lead_to_is_what_they_say() {
             |_| false,
             |_, to, name| {
                 let id = match to {
-                    Found::Row(row) => pack.id(row).expect("a row"),
-                    Found::Outside(id) => *id,
+                    LinkTarget::Row(row) => pack.id(row).expect("a row"),
+                    LinkTarget::Outside(id) => *id,
                 };
                 found.push((name.to_vec(), id.as_slice().to_vec()));
             },

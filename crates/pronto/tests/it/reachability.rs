@@ -53,7 +53,7 @@ fn ids(sandbox: &Sandbox, names: &[&str]) -> Vec<ObjectId> {
 }
 
 /// Returns the objects reachable from `names` as listed by git.
-fn told(sandbox: &Sandbox, names: &[&str]) -> BTreeSet<ObjectId> {
+fn reported(sandbox: &Sandbox, names: &[&str]) -> BTreeSet<ObjectId> {
     if names.is_empty() {
         return BTreeSet::new();
     }
@@ -83,8 +83,8 @@ fn check(sandbox: &Sandbox) -> usize {
         let found = repository
             .reachable(&ids(sandbox, wants), &ids(sandbox, haves), &Watch::none())
             .expect("all is there");
-        let known = told(sandbox, haves);
-        let mut expected = told(sandbox, wants);
+        let known = reported(sandbox, haves);
+        let mut expected = reported(sandbox, wants);
         expected.retain(|id| !known.contains(id));
         let all = found.packed.iter().chain(&found.others);
         let sorted: BTreeSet<ObjectId> = all.clone().copied().collect();
@@ -149,7 +149,7 @@ fn what_is_broken_or_missing() {
     let wants = ids(&sandbox, &["main"]);
     let found = repository.reachable(&wants, &[], &Watch::none());
     let found = found.expect("the walk does without");
-    assert_eq!(found.others.len(), told(&sandbox, &["main"]).len());
+    assert_eq!(found.others.len(), reported(&sandbox, &["main"]).len());
     let notices = notices.take_of(Severity::Error);
     let first = notices[0].to_string();
     assert!(

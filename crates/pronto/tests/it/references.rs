@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use pronto::refs::Head;
+use pronto::refs::HeadValue;
 
 use crate::support::Sandbox;
 
@@ -53,7 +53,7 @@ fn head_is_on_a_branch_or_not() {
     let sandbox = Sandbox::new();
     sandbox.git("", &["init", "-q", "-b", "main", "r"]);
     let repository = sandbox.open("r");
-    let unborn = Head::Unborn {
+    let unborn = HeadValue::Unborn {
         name: "refs/heads/main".into(),
     };
     assert_eq!(repository.head().expect("a head"), unborn);
@@ -65,6 +65,6 @@ fn head_is_on_a_branch_or_not() {
     sandbox.git("r", &["checkout", "-q", "--detach"]);
     assert!(matches!(
         repository.head().expect("a head"),
-        Head::Detached { .. }
+        HeadValue::Detached { .. }
     ));
 }

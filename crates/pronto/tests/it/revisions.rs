@@ -1,6 +1,6 @@
 //! Compares parsed revisions with `git rev-parse`.
 
-use pronto::revision::Want;
+use pronto::revision::ExpectedType;
 use pronto::{Error, ErrorKind};
 
 use crate::support::Sandbox;
@@ -147,7 +147,10 @@ fn every_way_of_naming_leads_where_git_goes() {
             .status
             .success()
             .then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned());
-        let ours = repository.try_resolve(spec, Want::Anything).ok().flatten();
+        let ours = repository
+            .try_resolve(spec, ExpectedType::Anything)
+            .ok()
+            .flatten();
         assert_eq!(ours.map(|id| id.to_string()), theirs, "{spec:?}");
     }
 }
@@ -157,7 +160,7 @@ fn what_cannot_be_is_explained() {
     let sandbox = history();
     let (repository, notices) = sandbox.open_noticing("r/dir");
     let reason = |spec: &str| -> Option<String> {
-        match repository.try_resolve(spec, Want::Anything) {
+        match repository.try_resolve(spec, ExpectedType::Anything) {
             Ok(Some(id)) => panic!("{spec} is {id}"),
             Ok(None) => repository.explain_missing(spec.into()).err(),
             Err(error) => Some(error),

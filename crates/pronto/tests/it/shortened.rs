@@ -3,7 +3,7 @@
 use std::fs::File;
 
 use pronto::Watch;
-use pronto::status::{Pathspec, Patterns, Search};
+use pronto::status::{Pathspec, Patterns, UntrackedSearch};
 
 use super::support::Sandbox;
 
@@ -36,7 +36,7 @@ fn walks_beside_an_index_cut_short_end() {
         let _ = pronto::status::changed_files(&repository, &index, &pathspec, &watch);
         let patterns = Patterns::default();
         let _ = pronto::status::ignored_entries(&repository, &index, &patterns, None);
-        let search = Search {
+        let search = UntrackedSearch {
             patterns: &patterns,
             ignore_file: None,
             pathspec: &pathspec,
@@ -46,7 +46,10 @@ fn walks_beside_an_index_cut_short_end() {
         };
         let _ = pronto::status::untracked_files(&repository, &index, &search, &watch);
         let error = index.intact().expect_err("it is not what it was");
-        let told = error.to_string();
-        assert!(told.contains(".git/index': file was cut short"), "{told}");
+        let reported = error.to_string();
+        assert!(
+            reported.contains(".git/index': file was cut short"),
+            "{reported}"
+        );
     }
 }

@@ -6,9 +6,9 @@ use std::time::Duration;
 use bstr::BStr;
 use pronto::Watch;
 use pronto::lock::Lock;
-use pronto::maintenance::Task;
+use pronto::maintenance::MaintenanceTask;
 use pronto::refs::PackRefsOptions;
-use pronto::worktrees::{AddOptions, Branching, Expiry, LockState};
+use pronto::worktrees::{AddWorktreeOptions, Branching, ExpiryAge, LockState};
 use pronto::{commit_graph, maintenance, multi_pack_index, pack_objects, prune, reflog, repack};
 
 use crate::support::Sandbox;
@@ -31,7 +31,7 @@ fn packed() -> Sandbox {
 fn a_commit_graph_is_written_and_verified() {
     let sandbox = packed();
     let repository = sandbox.open("r");
-    let (options, watch) = (commit_graph::WriteOptions::default(), Watch::none());
+    let (options, watch) = (commit_graph::GraphWriteOptions::default(), Watch::none());
     commit_graph::write(&repository, &options, &watch).expect("it can be written");
     sandbox.git("r", &["commit-graph", "verify"]);
     let verify = || {
@@ -62,7 +62,7 @@ fn a_multi_pack_index_is_written_verified_and_repacked() {
     let sandbox = packed();
     let repository = sandbox.open("r");
     let watch = Watch::none();
-    let options = multi_pack_index::WriteOptions::default();
+    let options = multi_pack_index::MidxWriteOptions::default();
     multi_pack_index::write(&repository, &options, &watch).expect("it can be written");
     sandbox.git("r", &["multi-pack-index", "verify"]);
     let mut problems = Vec::new();
@@ -102,15 +102,15 @@ fn unreachable_objects_are_pruned() {
     let watch = Watch::none();
     let mut options = prune::Options::default();
     options.dry_run = true;
-    let mut told = Vec::new();
-    let mut tell = |removed: &prune::Removed| told.push(format!("{removed:?}"));
-    let outcome = prune::prune(&repository, &options, &mut tell, &watch);
+    let mut reported = Vec::new();
+    let mut record = |removed: &prune::PrunedFile| reported.push(format!("{removed:?}"));
+    let outcome = prune::prune(&repository, &options, &mut record, &watch);
     assert_eq!(outcome.expect("it can be told").objects, 1);
     sandbox.git("r", &["cat-file", "-e", &id]);
     options.dry_run = false;
-    let outcome = prune::prune(&repository, &options, &mut tell, &watch);
+    let outcome = prune::prune(&repository, &options, &mut record, &watch);
     assert_eq!(outcome.expect("it can be removed").objects, 1);
-    assert!(told.iter().all(|one| one.contains(&id)), "{told:?}");
+    assert!(reported.iter().all(|one| one.contains(&id)), "{reported:?}");
     assert_eq!(
         sandbox.git("r", &["count-objects"]),
         "0 objects, 0 kilobytes"
@@ -140,17 +140,20 @@ fn loose_copies_of_packed_objects_are_removed() {
         sandbox.git("r", &["count-objects"]),
         "0 objects, 0 kilobytes"
     );
-    let mut told = Vec::new();
-    let mut tell = |removed: &prune::Removed| told.push(removed.clone());
+    let mut reported = Vec::new();
+    let mut record = |removed: &prune::PrunedFile| reported.push(removed.clone());
     let watch = Watch::none();
     let outcome = prune::prune_packed(
         &sandbox.open("r"),
         &prune::Options::default(),
-        &mut tell,
+        &mut record,
         &watch,
     );
     assert!(!outcome.expect("they can be removed").gave_up);
-    assert!(matches!(told[..], [prune::Removed::Duplicate(_), ..]));
+    assert!(matches!(
+        reported[..],
+        [prune::PrunedFile::Duplicate(_), ..]
+    ));
     assert_eq!(
         sandbox.git("r", &["count-objects"]),
         "0 objects, 0 kilobytes"
@@ -186,12 +189,12 @@ fn reflogs_are_listed_shortened_and_dropped() {
     };
     assert_eq!(entries(&sandbox), 3);
     let name = BStr::new("refs/heads/main");
-    let deleted = repository.delete_log_line(name, 0, reflog::Rewrite::default());
+    let deleted = repository.delete_log_line(name, 0, reflog::RewriteOptions::default());
     assert!(deleted.failure.is_none(), "{deleted:?}");
     assert_eq!((deleted.kept, deleted.pruned), (2, 1));
     assert_eq!(entries(&sandbox), 2);
     let mut options = reflog::ExpireOptions::default();
-    options.logs = reflog::Logs::Named(vec![name.to_owned()]);
+    options.logs = reflog::LogSelection::Named(vec![name.to_owned()]);
     options.expire = Some(i64::MAX);
     options.expire_unreachable = Some(i64::MAX);
     let expired = repository.expire_reflogs(&options, &Watch::none());
@@ -213,7 +216,7 @@ fn a_worktree_is_added_locked_moved_and_removed() {
     let watch = Watch::none();
     let place =
         |name: &str| bstr::BString::from(sandbox.root.join(name).to_string_lossy().as_bytes());
-    let mut options = AddOptions::default();
+    let mut options = AddWorktreeOptions::default();
     options.place = place("linked");
     options.branching = Branching::New("side".into());
     let addition = pronto::worktrees::plan(&repository, options).expect("there is room");
@@ -266,10 +269,10 @@ fn a_worktree_that_is_gone_is_pruned_and_one_that_moved_repaired() {
     let repairs = pronto::worktrees::repair(&repository, &places);
     assert!(!repairs.expect("it can be repaired").is_empty());
     assert_eq!(sandbox.git("moved", &["status", "--porcelain"]), "");
-    let pruned = pronto::worktrees::prune(&repository, Expiry::Now, true);
+    let pruned = pronto::worktrees::prune(&repository, ExpiryAge::Now, true);
     assert_eq!(pruned.expect("it can be told").len(), 1);
     assert!(sandbox.root.join("r/.git/worktrees/one").exists());
-    let pruned = pronto::worktrees::prune(&repository, Expiry::Now, false);
+    let pruned = pronto::worktrees::prune(&repository, ExpiryAge::Now, false);
     let pruned = pruned.expect("it can be removed");
     assert_eq!(pruned.len(), 1);
     assert!(pruned[0].id == "one" && pruned[0].failure.is_none());
@@ -300,12 +303,12 @@ fn a_repository_is_repacked_into_one_pack() {
     let sandbox = packed();
     let repository = sandbox.open("r");
     let mut options = repack::Options::default();
-    options.what = repack::What::All { loosen: false };
+    options.what = repack::RepackMode::All { loosen: false };
     options.delete = true;
     options.local = false;
     options.pack_kept_objects = false;
     options.keep_packs = Vec::new();
-    options.bitmaps = repack::Bitmaps::No;
+    options.bitmaps = repack::WriteBitmaps::No;
     options.multi_pack_index = false;
     options.server_info = false;
     options.unpack_unreachable = None;
@@ -325,8 +328,8 @@ fn a_repository_is_repacked_into_one_pack() {
 #[derive(Default)]
 struct Recorder(Vec<String>);
 
-impl maintenance::Runner for Recorder {
-    fn run(&mut self, step: &maintenance::Step) -> pronto::Result<bool> {
+impl maintenance::CommandRunner for Recorder {
+    fn run(&mut self, step: &maintenance::CommandCall) -> pronto::Result<bool> {
         let words = step.arguments.iter().map(|word| word.to_string_lossy());
         self.0.push(words.collect::<Vec<_>>().join(" "));
         Ok(true)
@@ -336,7 +339,7 @@ impl maintenance::Runner for Recorder {
         false
     }
 
-    fn report_failure(&mut self, task: Task, error: &pronto::Error) {
+    fn report_failure(&mut self, task: MaintenanceTask, error: &pronto::Error) {
         self.0.push(format!("{}: {error}", task.name()));
     }
 
@@ -351,8 +354,11 @@ fn maintenance_runs_its_tasks_once_at_a_time() {
     let repository = sandbox.open("r");
     let settings = maintenance::Settings::of(&repository).expect("they can be read");
     let is_needed = |task| maintenance::is_needed(&repository, task, &settings);
-    assert!(!is_needed(Task::Gc).expect("it can be decided"));
-    let mut run = maintenance::Run::new(vec![Task::PackRefs, Task::CommitGraph], settings.clone());
+    assert!(!is_needed(MaintenanceTask::Gc).expect("it can be decided"));
+    let mut run = maintenance::RunOptions::new(
+        vec![MaintenanceTask::PackRefs, MaintenanceTask::CommitGraph],
+        settings.clone(),
+    );
     run.auto = false;
     run.quiet = true;
     run.detach = false;

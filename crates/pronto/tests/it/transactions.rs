@@ -1,7 +1,7 @@
 //! Tests of ref transactions.
 
 use pronto::ErrorKind;
-use pronto::refs::{Expected, RefName};
+use pronto::refs::{ExpectedValue, RefName};
 use pronto_hash::ObjectId;
 
 use crate::support::Sandbox;
@@ -28,7 +28,12 @@ fn head_and_its_branch_are_logged_together() {
     let (sandbox, one, two) = two_commits();
     let repository = sandbox.open("r");
     let mut change = repository.transaction();
-    change.update("HEAD", one, Expected::Object(two), "reset:  moving\nto one");
+    change.update(
+        "HEAD",
+        one,
+        ExpectedValue::Object(two),
+        "reset:  moving\nto one",
+    );
     change.commit().expect("it can be changed");
     assert_eq!(
         sandbox.git("r", &["rev-parse", "refs/heads/main"]),
@@ -47,7 +52,7 @@ fn head_and_its_branch_are_logged_together() {
         assert_eq!((line.seconds, line.zone), (1_112_911_993, "-0700".into()));
     }
     let mut change = repository.transaction();
-    change.update("refs/heads/main", two, Expected::Anything, "back");
+    change.update("refs/heads/main", two, ExpectedValue::Anything, "back");
     change.commit().expect("it can be changed");
     let log = repository
         .refs()
@@ -63,7 +68,7 @@ fn symbolic_and_detached_heads() {
     let (sandbox, one, two) = two_commits();
     let repository = sandbox.open("r");
     let mut change = repository.transaction();
-    change.detach("HEAD", one, Expected::Anything, "away");
+    change.detach("HEAD", one, ExpectedValue::Anything, "away");
     change.commit().expect("it can be changed");
     assert_eq!(repository.head().expect("a head").name(), None);
     assert_eq!(sandbox.git("r", &["rev-parse", "main"]), two.to_string());
@@ -92,9 +97,9 @@ fn nothing_changes_unless_everything_can() {
     sandbox.git("r", &["branch", "a/b"]);
     sandbox.git("r", &["pack-refs", "--all"]);
     let repository = sandbox.open("r");
-    let refused = |name: &str, id: ObjectId, expected: Expected| {
+    let refused = |name: &str, id: ObjectId, expected: ExpectedValue| {
         let mut change = repository.transaction();
-        change.update("refs/heads/first", one, Expected::Missing, "");
+        change.update("refs/heads/first", one, ExpectedValue::Missing, "");
         change.update(name, id, expected, "");
         let error = change.commit().expect_err("it must be refused").to_string();
         assert_eq!(
@@ -110,7 +115,7 @@ fn nothing_changes_unless_everything_can() {
     for (name, expected, message) in [
         (
             "refs/heads/a",
-            Expected::Anything,
+            ExpectedValue::Anything,
             lock(
                 "refs/heads/a",
                 "'refs/heads/a/b' exists; cannot create 'refs/heads/a'",
@@ -118,7 +123,7 @@ fn nothing_changes_unless_everything_can() {
         ),
         (
             "refs/heads/main/x",
-            Expected::Anything,
+            ExpectedValue::Anything,
             lock(
                 "refs/heads/main/x",
                 "'refs/heads/main' exists; cannot create 'refs/heads/main/x'",
@@ -126,7 +131,7 @@ fn nothing_changes_unless_everything_can() {
         ),
         (
             "refs/heads/first/x",
-            Expected::Anything,
+            ExpectedValue::Anything,
             lock(
                 "refs/heads/first",
                 "cannot process 'refs/heads/first' and 'refs/heads/first/x' at the same time",
@@ -134,7 +139,7 @@ fn nothing_changes_unless_everything_can() {
         ),
         (
             "refs/heads/main",
-            Expected::Object(one),
+            ExpectedValue::Object(one),
             lock(
                 "refs/heads/main",
                 &format!("is at {two} but expected {one}"),
@@ -142,12 +147,12 @@ fn nothing_changes_unless_everything_can() {
         ),
         (
             "refs/heads/main",
-            Expected::Missing,
+            ExpectedValue::Missing,
             lock("refs/heads/main", "reference already exists"),
         ),
         (
             "refs/heads/none",
-            Expected::Object(one),
+            ExpectedValue::Object(one),
             lock(
                 "refs/heads/none",
                 "unable to resolve reference 'refs/heads/none'",
@@ -155,19 +160,19 @@ fn nothing_changes_unless_everything_can() {
         ),
         (
             "refs/heads/bad..name",
-            Expected::Anything,
+            ExpectedValue::Anything,
             "refusing to update ref with bad name 'refs/heads/bad..name'".into(),
         ),
         (
             "refs/heads/first",
-            Expected::Anything,
+            ExpectedValue::Anything,
             "multiple updates for ref 'refs/heads/first' not allowed".into(),
         ),
     ] {
         assert_eq!(refused(name, one, expected), message);
     }
     std::fs::write(sandbox.root.join("r/.git/refs/heads/held.lock"), "").expect("a lock");
-    let error = refused("refs/heads/held", one, Expected::Anything);
+    let error = refused("refs/heads/held", one, ExpectedValue::Anything);
     assert!(
         error.starts_with("cannot lock ref 'refs/heads/held': Unable to create '"),
         "{error}"
@@ -186,8 +191,8 @@ fn removed_references_are_gone_for_good() {
     sandbox.git("r", &["branch", "-f", "a/b", "HEAD~1"]);
     let repository = sandbox.open("r");
     let mut change = repository.transaction();
-    change.delete("refs/heads/a/b", Expected::Anything);
-    change.delete("refs/heads/loose/x", Expected::Object(two));
+    change.delete("refs/heads/a/b", ExpectedValue::Anything);
+    change.delete("refs/heads/loose/x", ExpectedValue::Object(two));
     change.commit().expect("they can be removed");
     let left = sandbox.git("r", &["for-each-ref", "--format=%(refname)"]);
     assert_eq!(left, "refs/heads/a/c\nrefs/heads/main\nrefs/tags/v1");
@@ -195,8 +200,8 @@ fn removed_references_are_gone_for_good() {
     assert!(!sandbox.root.join("r/.git/refs/heads/loose").exists());
     assert!(!sandbox.root.join("r/.git/packed-refs.lock").exists());
     let mut change = repository.transaction();
-    change.update("refs/heads/a/c/d", two, Expected::Missing, "");
-    change.delete("refs/heads/a/c", Expected::Anything);
+    change.update("refs/heads/a/c/d", two, ExpectedValue::Missing, "");
+    change.delete("refs/heads/a/c", ExpectedValue::Anything);
     assert_eq!(
         *change.commit().expect_err("both at once").kind(),
         ErrorKind::NameConflict
@@ -217,10 +222,10 @@ fn the_hook_sees_every_state_and_may_refuse() {
     environment.set("GIT_DIR", ".git");
     let repository = pronto::Repository::discover(".", &environment).expect("a repository");
     let mut change = repository.transaction();
-    change.update("refs/heads/main", one, Expected::Object(two), "x");
+    change.update("refs/heads/main", one, ExpectedValue::Object(two), "x");
     change.commit().expect("the hook lets it pass");
     let mut change = repository.transaction();
-    change.update("refs/heads/refused", one, Expected::Anything, "x");
+    change.update("refs/heads/refused", one, ExpectedValue::Anything, "x");
     let error = change.commit().expect_err("the hook refuses");
     assert_eq!(*error.kind(), ErrorKind::Hook);
     assert_eq!(
@@ -249,9 +254,9 @@ fn a_new_repository_gets_its_references_at_once() {
     std::fs::write(alternates, objects.to_str().expect("text")).expect("it is ours");
     let repository = sandbox.open("new");
     let mut change = repository.transaction();
-    change.update("refs/remotes/origin/main", two, Expected::Missing, "");
-    change.update("refs/tags/v1", one, Expected::Missing, "");
-    change.update("refs/remotes/origin/a/b", one, Expected::Missing, "");
+    change.update("refs/remotes/origin/main", two, ExpectedValue::Missing, "");
+    change.update("refs/tags/v1", one, ExpectedValue::Missing, "");
+    change.update("refs/remotes/origin/a/b", one, ExpectedValue::Missing, "");
     change.set_symbolic(
         "refs/remotes/origin/HEAD",
         name("refs/remotes/origin/main"),
@@ -288,7 +293,7 @@ fn no_change_leads_out_of_the_repository() {
         std::fs::write(head, format!("ref: {target}\n")).expect("it is ours");
         let repository = sandbox.open("r");
         let mut change = repository.transaction();
-        change.update("refs/heads/link", one, Expected::Anything, "");
+        change.update("refs/heads/link", one, ExpectedValue::Anything, "");
         let error = change.commit().expect_err("it leads elsewhere");
         assert_eq!(*error.kind(), ErrorKind::Reference, "{target}");
         assert!(repository.refs().resolve("refs/heads/link").is_err());

@@ -9,10 +9,10 @@ use pronto::Watch;
 use pronto::clone;
 use pronto::fetch::{self, Flag};
 use pronto::remote::{Cuts, FetchedTips, Remote, incomplete};
-use pronto::upload_pack::{self, Ended};
+use pronto::upload_pack::{self, ConversationEnd};
 use pronto::{Environment, ErrorKind, ObjectId, Repository};
 use pronto_io::interrupt::Interrupt;
-use pronto_wire::advertisement::Version;
+use pronto_wire::advertisement::ProtocolVersion;
 
 use crate::support::Sandbox;
 
@@ -155,11 +155,15 @@ fn a_dry_run_of_a_fetch_changes_nothing() {
     assert_eq!(sandbox.git("copy", &["show-ref"]), before);
 }
 
-fn serve(sandbox: &Sandbox, request: &[u8], version: Version) -> (pronto::Result<Ended>, Vec<u8>) {
+fn serve(
+    sandbox: &Sandbox,
+    request: &[u8],
+    version: ProtocolVersion,
+) -> (pronto::Result<ConversationEnd>, Vec<u8>) {
     let mut sent = Vec::new();
     let mut options = upload_pack::Options::default();
     options.version = version;
-    let streams = upload_pack::Streams {
+    let streams = upload_pack::UploadStreams {
         input: &mut &request[..],
         output: &mut sent,
     };
@@ -171,8 +175,11 @@ fn serve(sandbox: &Sandbox, request: &[u8], version: Version) -> (pronto::Result
 fn a_server_lists_references_and_ends_with_the_client() {
     let sandbox = Sandbox::with_files();
     let head = sandbox.git("r", &["rev-parse", "HEAD"]);
-    let (ended, sent) = serve(&sandbox, b"0000", Version::V0);
-    assert_eq!(ended.expect("the client asks nothing"), Ended::Served);
+    let (ended, sent) = serve(&sandbox, b"0000", ProtocolVersion::V0);
+    assert_eq!(
+        ended.expect("the client asks nothing"),
+        ConversationEnd::Served
+    );
     let text = String::from_utf8_lossy(&sent);
     assert!(text.contains(&format!("{head} HEAD\0")), "{text}");
     assert!(
@@ -186,7 +193,7 @@ fn a_server_lists_references_and_ends_with_the_client() {
 fn a_server_leaves_requests_for_unknown_objects_unanswered() {
     let sandbox = Sandbox::with_files();
     let request = format!("0032want {}\n00000009done\n", "1".repeat(40));
-    let (ended, sent) = serve(&sandbox, request.as_bytes(), Version::V0);
+    let (ended, sent) = serve(&sandbox, request.as_bytes(), ProtocolVersion::V0);
     let error = ended.expect_err("the server has no such object");
     assert!(error.message().contains("not our ref"), "{error}");
     assert!(String::from_utf8_lossy(&sent).contains("ERR upload-pack: not our ref"));

@@ -2,10 +2,10 @@
 
 use bstr::{BStr, BString};
 use pronto::Watch;
-use pronto::attributes::State;
-use pronto::diff::{Against, Depth};
+use pronto::attributes::AttributeState;
+use pronto::diff::{Against, TreeDiffDepth};
 use pronto::reset::Mode;
-use pronto::sparse_checkout::sparse::Definition;
+use pronto::sparse_checkout::sparse::SparseDefinition;
 use pronto::status::Divergence;
 use pronto::switch::NewBranch;
 use pronto::write_tree::WrittenTree;
@@ -70,7 +70,7 @@ fn differences_have_their_paths() {
     sandbox.git("r", &["rm", "-q", "--cached", "b"]);
     let repository = sandbox.open("r");
     let (options, watch) = (diff::Options::default(), Watch::none());
-    let paths = |found: pronto::Result<diff::Found>| -> Vec<String> {
+    let paths = |found: pronto::Result<diff::DiffResult>| -> Vec<String> {
         let found = found.expect("it can be compared");
         assert!(found.problems.is_empty());
         let paths = found.differences.iter();
@@ -83,9 +83,9 @@ fn differences_have_their_paths() {
     let against = |against| paths(diff::index(&repository, tree, against, &options, &watch));
     assert_eq!(against(Against::Index), ["b"]);
     assert_eq!(against(Against::Files), ["a", "b"]);
-    let depth = Depth {
+    let depth = TreeDiffDepth {
         recursive: true,
-        ..Depth::default()
+        ..TreeDiffDepth::default()
     };
     let trees = diff::trees(&repository, None, Some(tree), depth, &options, &watch);
     assert_eq!(paths(trees), ["a", "b", "d/c"]);
@@ -230,16 +230,19 @@ fn ignored_paths_and_attributes_are_told() {
     assert_eq!((rule.line, rule.text), (2, BString::from("*.o")));
     assert_eq!(other, None);
     let names = vec!["text".to_owned(), "eol".to_owned(), "diff".to_owned()];
-    let selection = attributes::Selection::Named(names);
+    let selection = attributes::AttributeSelection::Named(names);
     let mut check = attributes::check(&repository, selection, false).expect("they can be read");
     let states = check.states("x.c".into()).expect("they can be told");
     let states = states.into_iter().map(|found| (found.name, found.state));
     assert_eq!(
         states.collect::<Vec<_>>(),
         [
-            ("text", State::Set),
-            ("eol", State::Value(std::sync::Arc::new("lf".into()))),
-            ("diff", State::Unspecified),
+            ("text", AttributeState::Set),
+            (
+                "eol",
+                AttributeState::Value(std::sync::Arc::new("lf".into()))
+            ),
+            ("diff", AttributeState::Unspecified),
         ]
     );
 }
@@ -271,7 +274,7 @@ fn sparse_directories_leave_the_worktree_and_return() {
     sandbox.git("r", &["sparse-checkout", "init", "--cone"]);
     let mut repository = sandbox.open("r");
     assert!(repository.is_sparse_checkout().expect("it is configured"));
-    let definition = Definition::Directories(["e".into()].into());
+    let definition = SparseDefinition::Directories(["e".into()].into());
     let applied = pronto::sparse_checkout::set(&repository, &definition, &Watch::none());
     assert!(applied.expect("it can be applied").failed.is_empty());
     assert_eq!(sandbox.read("d/c"), None);

@@ -7,7 +7,7 @@ const LONGEST_HEAD_BYTES: u64 = 1 << 20;
 
 /// The head of a request.
 #[derive(Debug)]
-pub(super) struct Head {
+pub(super) struct RequestHead {
     pub(super) method: String,
     /// The path and the query.
     pub(super) target: String,
@@ -17,7 +17,7 @@ pub(super) struct Head {
 
 /// The framing of a request body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Body {
+pub(super) enum BodyLength {
     Sized(u64),
     Chunked,
 }
@@ -43,7 +43,7 @@ pub(super) fn read_lines(reader: &mut impl BufRead) -> io::Result<Vec<String>> {
     }
 }
 
-impl Head {
+impl RequestHead {
     /// Reads the head of a request. Returns `None` at the end of the stream.
     pub(super) fn read(reader: &mut impl BufRead) -> io::Result<Option<Self>> {
         let mut lines = read_lines(reader)?;
@@ -55,7 +55,7 @@ impl Head {
         let (Some(method), Some(target)) = (words.next(), words.next()) else {
             return Err(malformed("the first line of a request is malformed"));
         };
-        Ok(Some(Head {
+        Ok(Some(RequestHead {
             method: method.to_owned(),
             target: target.to_owned(),
             lines,
@@ -101,22 +101,22 @@ impl Head {
     }
 }
 
-impl Body {
+impl BodyLength {
     /// Returns the framing of the body after a head.
-    pub(super) fn of(head: &Head) -> io::Result<Self> {
+    pub(super) fn of(head: &RequestHead) -> io::Result<Self> {
         if head.header("transfer-encoding").is_some() {
-            return Ok(Body::Chunked);
+            return Ok(BodyLength::Chunked);
         }
         let length = head.header("content-length").unwrap_or("0").parse();
         let length = length.map_err(|_| malformed("the length of a body is malformed"))?;
-        Ok(Body::Sized(length))
+        Ok(BodyLength::Sized(length))
     }
 
     /// Copies the body unchanged.
     pub(super) fn relay(self, from: &mut impl BufRead, to: &mut impl Write) -> io::Result<()> {
         match self {
-            Body::Sized(length) => copy(from, length, to),
-            Body::Chunked => chunks(from, |line, from, length| {
+            BodyLength::Sized(length) => copy(from, length, to),
+            BodyLength::Chunked => chunks(from, |line, from, length| {
                 to.write_all(line)?;
                 copy(from, length, to)?;
                 to.write_all(b"\r\n")?;
@@ -128,8 +128,8 @@ impl Body {
     /// Reads the content of the body.
     pub(super) fn read(self, from: &mut impl BufRead, to: &mut Vec<u8>) -> io::Result<()> {
         match self {
-            Body::Sized(length) => copy(from, length, to),
-            Body::Chunked => chunks(from, |_, from, length| copy(from, length, to)),
+            BodyLength::Sized(length) => copy(from, length, to),
+            BodyLength::Chunked => chunks(from, |_, from, length| copy(from, length, to)),
         }
     }
 }
@@ -178,12 +178,14 @@ mod tests {
     #[test]
     fn chunks_are_relayed_and_decoded() {
         let mut from = CHUNKED;
-        let head = Head::read(&mut from).expect("well formed").expect("a head");
+        let head = RequestHead::read(&mut from)
+            .expect("well formed")
+            .expect("a head");
         assert_eq!(
             (head.method.as_str(), head.target.as_str()),
             ("POST", "/a?b")
         );
-        let body = Body::of(&head).expect("well formed");
+        let body = BodyLength::of(&head).expect("well formed");
         let (mut again, mut content, mut raw) = (from, Vec::new(), Vec::new());
         body.read(&mut again, &mut content).expect("whole");
         assert_eq!((content.as_slice(), again), (&b"abcde"[..], &b"rest"[..]));
@@ -193,7 +195,7 @@ mod tests {
 
     #[test]
     fn heads_for_servers_close_the_connection() {
-        let head = Head::read(&mut &*CHUNKED)
+        let head = RequestHead::read(&mut &*CHUNKED)
             .expect("well formed")
             .expect("a head");
         let text = String::from_utf8(head.bytes_for("/b", "HTTP/1.0", Some(5))).expect("text");
@@ -206,11 +208,11 @@ mod tests {
     #[test]
     fn bodies_that_are_cut_off_are_errors() {
         for bad in [&b"3\r\nab"[..], b"x\r\n", b""] {
-            let read = Body::Chunked.read(&mut &*bad, &mut Vec::new());
+            let read = BodyLength::Chunked.read(&mut &*bad, &mut Vec::new());
             assert!(read.is_err(), "{bad:?}");
         }
         assert!(
-            Body::Sized(2)
+            BodyLength::Sized(2)
                 .read(&mut &b"a"[..], &mut Vec::new())
                 .is_err()
         );

@@ -2,7 +2,7 @@
 
 /// The Git server for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Server {
+pub(super) enum GitServer {
     Main,
     /// The server whose environment sets a committer.
     Custom,
@@ -10,10 +10,10 @@ pub(super) enum Server {
 
 /// The answer to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Action {
+pub(super) enum RouteAction {
     /// The response of a Git server to a request for `target`.
     Forward {
-        server: Server,
+        server: GitServer,
         target: String,
     },
     /// The response of the server to a request for this target, changed by the one-time script of
@@ -37,7 +37,7 @@ pub(super) enum Action {
 const ROUNDS: usize = 20;
 
 /// Returns the response to a request for `target`.
-pub(super) fn action(target: &str) -> Action {
+pub(super) fn action(target: &str) -> RouteAction {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let with_query = |path: &str| match query {
         "" => path.to_owned(),
@@ -49,37 +49,39 @@ pub(super) fn action(target: &str) -> Action {
         .unwrap_or((path, ""));
     let smart = with_query(&format!("/smart/{rest}"));
     match first {
-        "smart" if rest == "no_report/git-receive-pack" => Action::NoReport,
-        "smart_custom_env" => Action::Forward {
-            server: Server::Custom,
+        "smart" if rest == "no_report/git-receive-pack" => RouteAction::NoReport,
+        "smart_custom_env" => RouteAction::Forward {
+            server: GitServer::Custom,
             target: target.to_owned(),
         },
-        "one_time_script" => Action::Once(smart),
-        "custom_auth" => Action::Challenge(smart),
-        "error" => Action::Error(rest.to_owned()),
+        "one_time_script" => RouteAction::Once(smart),
+        "custom_auth" => RouteAction::Challenge(smart),
+        "error" => RouteAction::Error(rest.to_owned()),
         "error_git_upload_pack" => match path.ends_with("/git-upload-pack") {
-            true => Action::Error(String::new()),
+            true => RouteAction::Error(String::new()),
             false => main(with_query(&format!("/{rest}"))),
         },
-        "dumb-redir" => Action::Redirect(301, with_query(&format!("/dumb/{rest}"))),
-        "smart-redir-perm" => Action::Redirect(301, smart),
-        "smart-redir-temp" => Action::Redirect(302, smart),
-        "ftp-redir" => Action::Redirect(302, with_query(&format!("ftp://localhost:1000/{rest}"))),
-        "loop-redir" => Action::Redirect(302, with_query(&round(rest))),
-        "redir-to" if rest.starts_with("502/") => Action::BadGateway,
-        "redir-to" => Action::Redirect(302, with_query(&format!("/{rest}"))),
-        "redir-objects" if rest.contains("/objects/") => {
-            Action::Redirect(301, with_query(&format!("/dumb/{rest}")))
+        "dumb-redir" => RouteAction::Redirect(301, with_query(&format!("/dumb/{rest}"))),
+        "smart-redir-perm" => RouteAction::Redirect(301, smart),
+        "smart-redir-temp" => RouteAction::Redirect(302, smart),
+        "ftp-redir" => {
+            RouteAction::Redirect(302, with_query(&format!("ftp://localhost:1000/{rest}")))
         }
-        "redir-objects" | "dumb" => Action::File(rest.to_owned()),
+        "loop-redir" => RouteAction::Redirect(302, with_query(&round(rest))),
+        "redir-to" if rest.starts_with("502/") => RouteAction::BadGateway,
+        "redir-to" => RouteAction::Redirect(302, with_query(&format!("/{rest}"))),
+        "redir-objects" if rest.contains("/objects/") => {
+            RouteAction::Redirect(301, with_query(&format!("/dumb/{rest}")))
+        }
+        "redir-objects" | "dumb" => RouteAction::File(rest.to_owned()),
         _ if path.contains("/smart/") => main(target.to_owned()),
-        _ => Action::File(path.trim_start_matches('/').to_owned()),
+        _ => RouteAction::File(path.trim_start_matches('/').to_owned()),
     }
 }
 
-fn main(target: String) -> Action {
-    Action::Forward {
-        server: Server::Main,
+fn main(target: String) -> RouteAction {
+    RouteAction::Forward {
+        server: GitServer::Main,
         target,
     }
 }
@@ -107,7 +109,7 @@ mod tests {
         }
         assert_eq!(
             action("/one_time_script/a/git-upload-pack"),
-            Action::Once("/smart/a/git-upload-pack".to_owned())
+            RouteAction::Once("/smart/a/git-upload-pack".to_owned())
         );
         assert_eq!(
             action("/error_git_upload_pack/smart/a/info/refs?x"),
@@ -117,14 +119,14 @@ mod tests {
 
     #[test]
     fn other_addresses_are_the_fronts() {
-        let file = |path: &str| Action::File(path.to_owned());
+        let file = |path: &str| RouteAction::File(path.to_owned());
         assert_eq!(action("/dumb/a.git/HEAD"), file("a.git/HEAD"));
         assert_eq!(
             action("/auth/dumb/a.git/HEAD"),
             file("auth/dumb/a.git/HEAD")
         );
         assert_eq!(action("/info/refs"), file("info/refs"));
-        let redirect = |status, to: &str| Action::Redirect(status, to.to_owned());
+        let redirect = |status, to: &str| RouteAction::Redirect(status, to.to_owned());
         assert_eq!(action("/dumb-redir/a?b"), redirect(301, "/dumb/a?b"));
         assert_eq!(
             action("/redir-objects/a/objects/x"),
@@ -133,6 +135,6 @@ mod tests {
         assert_eq!(action("/loop-redir/a"), redirect(302, "/loop-redir/x-a"));
         let last = format!("/loop-redir/{}a", "x-".repeat(20));
         assert_eq!(action(&last), redirect(302, "/a"));
-        assert_eq!(action("/redir-to/502/info/refs"), Action::BadGateway);
+        assert_eq!(action("/redir-to/502/info/refs"), RouteAction::BadGateway);
     }
 }

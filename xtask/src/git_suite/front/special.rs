@@ -4,9 +4,9 @@ use std::io::{self, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::Command;
 
-use super::Exchange;
-use super::http::{self, Body};
-use super::routes::Server;
+use super::FrontExchange;
+use super::http::{self, BodyLength};
+use super::routes::GitServer;
 
 /// The credentials of the suite's user, as HTTP Basic sends them: `user@host:pass@host`.
 const USER: &str = "Basic dXNlckBob3N0OnBhc3NAaG9zdA==";
@@ -17,7 +17,7 @@ const FORBIDDEN: &str = "Basic Zm9yYmlkZGVuLXVzZXJAaG9zdDpwYXNzQGhvc3Q=";
 /// The name of the script of a test that changes one response.
 const SCRIPT: &str = "one-time-script";
 
-impl Exchange<'_> {
+impl FrontExchange<'_> {
     /// Sends a file. A protected file requires the credentials of the suite's user.
     pub(super) fn file(&mut self, path: &str) -> io::Result<()> {
         if path.starts_with("auth/") {
@@ -116,7 +116,7 @@ impl Exchange<'_> {
         };
         if status == "200" {
             self.head.remove("authorization");
-            return self.forward(Server::Main, target);
+            return self.forward(GitServer::Main, target);
         }
         let headers: String = (of_id("response=").iter())
             .map(|line| format!("{line}\r\n"))
@@ -129,10 +129,10 @@ impl Exchange<'_> {
     pub(super) fn once(&mut self, target: &str) -> io::Result<()> {
         let script = self.front.root.join(SCRIPT);
         if !script.is_file() {
-            return self.forward(Server::Main, target);
+            return self.forward(GitServer::Main, target);
         }
         let mut body = Vec::new();
-        Body::of(&self.head)?.read(&mut self.reader, &mut body)?;
+        BodyLength::of(&self.head)?.read(&mut self.reader, &mut body)?;
         let mut upstream = TcpStream::connect(self.front.main)?;
         // The server's response to HTTP/1.0 has no chunks.
         let length = Some(body.len());

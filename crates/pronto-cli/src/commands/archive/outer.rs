@@ -10,7 +10,7 @@ use crate::CliError;
 
 /// The parsed arguments of `archive`.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Outer {
+pub(super) struct ArchiveCall {
     /// The file of `--output`.
     pub(super) output: Option<BString>,
     /// The repository of `--remote`.
@@ -21,13 +21,13 @@ pub(super) struct Outer {
     pub(super) rest: Vec<BString>,
 }
 
-impl Outer {
+impl ArchiveCall {
     /// Removes the outer options from `words`. Their names cannot be abbreviated, as in Git.
     ///
     /// # Errors
     /// Fails with Git's message if an option lacks its value or has a superfluous one.
     pub(super) fn parse(words: &[OsString]) -> Result<Self, CliError> {
-        let mut outer = Outer::default();
+        let mut outer = ArchiveCall::default();
         let mut words = words.iter().map(|word| word.as_bytes());
         while let Some(word) = words.next() {
             if word == b"--" {
@@ -83,9 +83,9 @@ impl Outer {
 mod tests {
     use super::*;
 
-    fn parse(words: &[&str]) -> Outer {
+    fn parse(words: &[&str]) -> ArchiveCall {
         let words: Vec<OsString> = words.iter().map(OsString::from).collect();
-        Outer::parse(&words).expect("no value is missing")
+        ArchiveCall::parse(&words).expect("no value is missing")
     }
 
     #[test]

@@ -6,11 +6,11 @@ use std::io::{self, Write};
 use bstr::{BStr, BString, ByteSlice};
 use pronto::archive::Formats;
 use pronto::remote::connection::{self, Settings};
-use pronto::remote_archive::{self, Ended};
+use pronto::remote_archive::{self, RemoteArchiveEnd};
 use pronto::{Watch, path};
 
-use super::super::ls_remote::Place;
-use super::{Outer, StandardOutput, not_opened};
+use super::super::ls_remote::CallContext;
+use super::{ArchiveCall, StandardOutput, not_opened};
 use crate::{CliError, Context, ExitCode};
 
 /// The exit code for an archive that the server could not make.
@@ -20,10 +20,10 @@ const FAILED: ExitCode = ExitCode::FAILURE;
 const PROGRAM: &str = "git-upload-archive";
 
 /// Fetches the archive of a call with `--remote`.
-pub(super) fn run(outer: &Outer, context: &mut Context) -> Result<ExitCode, CliError> {
+pub(super) fn run(outer: &ArchiveCall, context: &mut Context) -> Result<ExitCode, CliError> {
     // The connection obeys the same settings as that of `ls-remote`.
     context.obey_as("ls-remote")?;
-    let place = Place::find(context)?;
+    let place = CallContext::find(context)?;
     let environment = &place.environment;
     let remote = place.remote(outer.remote.as_ref().map(|name| name.as_bstr()))?;
     let url = remote.url().map_err(CliError::of)?.to_owned();
@@ -31,22 +31,23 @@ pub(super) fn run(outer: &Outer, context: &mut Context) -> Result<ExitCode, CliE
     connection::check(url.as_bstr(), &settings, &place.config, environment)
         .map_err(CliError::of)?;
     let arguments = arguments(outer, &place)?;
-    let mut output = Destination::open(outer.output.as_ref().map(|name| name.as_bstr()), &place)?;
+    let mut output =
+        ArchiveDestination::open(outer.output.as_ref().map(|name| name.as_bstr()), &place)?;
     let is_web = url.starts_with(b"http://") || url.starts_with(b"https://");
     if is_web && outer.program.as_ref().is_some_and(|given| given != PROGRAM) {
         context.warn("setting remote service path not supported by protocol");
     }
     let progress = context.progress(Some(false), false);
     let watch = Watch::from(&context.interrupt).with_progress(&*progress);
-    let mut call = remote_archive::Call::new(&arguments, &place.config, environment);
+    let mut call = remote_archive::ArchiveRequest::new(&arguments, &place.config, environment);
     call.program = outer.program.as_ref();
     let ended = remote_archive::fetch_archive(&remote, &call, &mut output, &watch);
     match ended.map_err(CliError::of)? {
-        Ended::Complete => {
+        RemoteArchiveEnd::Complete => {
             output.finish()?;
             Ok(ExitCode::SUCCESS)
         }
-        Ended::Failed(text) if !text.is_empty() => {
+        RemoteArchiveEnd::Failed(text) if !text.is_empty() => {
             context.remark(&text);
             Ok(FAILED)
         }
@@ -56,7 +57,7 @@ pub(super) fn run(outer: &Outer, context: &mut Context) -> Result<ExitCode, CliE
 
 /// Returns the arguments for the server. The format that follows from the suffix of the file is the
 /// first of them, so that `--format` overrides it.
-fn arguments(outer: &Outer, place: &Place) -> Result<Vec<BString>, CliError> {
+fn arguments(outer: &ArchiveCall, place: &CallContext) -> Result<Vec<BString>, CliError> {
     let formats = Formats::configured(&place.config).map_err(CliError::of)?;
     let output = outer.output.as_ref().map(|name| name.as_bstr());
     let format = output.and_then(|output| formats.of_file(output));
@@ -66,16 +67,16 @@ fn arguments(outer: &Outer, place: &Place) -> Result<Vec<BString>, CliError> {
 
 /// The output of the archive. An existing file is truncated only when the first content arrives, so
 /// a failed request keeps the old file.
-struct Destination {
+struct ArchiveDestination {
     output: StandardOutput,
     /// Whether the file still has its old content.
     is_old: bool,
 }
 
-impl Destination {
-    fn open(output: Option<&BStr>, place: &Place) -> Result<Self, CliError> {
+impl ArchiveDestination {
+    fn open(output: Option<&BStr>, place: &CallContext) -> Result<Self, CliError> {
         let Some(name) = output else {
-            return Ok(Destination {
+            return Ok(ArchiveDestination {
                 output: StandardOutput::new()?,
                 is_old: false,
             });
@@ -89,7 +90,7 @@ impl Destination {
             .open(target);
         let file = opened.map_err(|error| not_opened(name, &error))?;
         let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
-        Ok(Destination {
+        Ok(ArchiveDestination {
             output: StandardOutput::over(file),
             is_old: is_file,
         })
@@ -107,7 +108,7 @@ impl Destination {
     }
 }
 
-impl Write for Destination {
+impl Write for ArchiveDestination {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.empty()?;
         self.output.write(bytes)

@@ -4,14 +4,14 @@
 use std::io::Write as _;
 
 use bstr::{BStr, ByteSlice as _};
-use pronto::revision::Want;
+use pronto::revision::ExpectedType;
 use pronto::{ErrorKind, Repository};
 use pronto_hash::ObjectId;
-use pronto_odb::{Content, Location, Store};
+use pronto_odb::{ObjectData, PackLocation, Store};
 
-use super::format::{Format, Known};
-use super::input::Lines;
-use super::parallel::{self, Placed};
+use super::format::{BatchFormat, ObjectDetails};
+use super::input::InputLines;
+use super::parallel::{self, LocatedObject};
 use super::single::{big_file_threshold, copy};
 use crate::{CliError, Context, ExitCode};
 
@@ -35,11 +35,11 @@ pub(super) struct Options {
     pub(super) buffered: bool,
     pub(super) input_end: u8,
     pub(super) output_end: u8,
-    pub(super) format: Format,
+    pub(super) format: BatchFormat,
 }
 
 /// Prints objects one by one, in the order of the input.
-struct Printer<'a> {
+struct ObjectPrinter<'a> {
     repository: &'a Repository,
     store: Store,
     options: &'a Options,
@@ -50,7 +50,7 @@ struct Printer<'a> {
 
 /// An object to print.
 #[derive(Clone, Copy)]
-struct Wanted<'a> {
+struct PrintedObject<'a> {
     id: ObjectId,
     mode: Option<u32>,
     /// The name to print if the object is missing; `None` for the id of the object.
@@ -61,7 +61,7 @@ struct Wanted<'a> {
 
 pub(super) fn run(options: &Options, context: &mut Context) -> Result<ExitCode, CliError> {
     let repository = context.repository()?;
-    let mut printer = Printer {
+    let mut printer = ObjectPrinter {
         store: repository.objects()?.clone(),
         threshold: big_file_threshold(&repository)?,
         repository: &repository,
@@ -88,8 +88,8 @@ pub(super) fn run(options: &Options, context: &mut Context) -> Result<ExitCode, 
 
 /// Prints a line for every object.
 fn describe_all(store: &Store, options: &Options, context: &mut Context) -> Result<(), CliError> {
-    let describe = |object: Placed, lines: &mut Vec<u8>| {
-        let mut known = Known::of(object.id);
+    let describe = |object: LocatedObject, lines: &mut Vec<u8>| {
+        let mut known = ObjectDetails::of(object.id);
         if look(store, options, object.location, &mut known)? {
             options.format.expand(&known, lines);
         } else {
@@ -98,16 +98,16 @@ fn describe_all(store: &Store, options: &Options, context: &mut Context) -> Resu
         lines.push(options.output_end);
         Ok(())
     };
-    let each = |visit: &mut dyn FnMut(Placed) -> Result<(), CliError>| {
+    let each = |visit: &mut dyn FnMut(LocatedObject) -> Result<(), CliError>| {
         if options.unordered {
             return store.for_each_stored(|id, location| {
                 let id = id.to_owned();
-                visit(Placed { id, location })
+                visit(LocatedObject { id, location })
             });
         }
         for id in store.iter()? {
             let (id, location) = (id?, None);
-            visit(Placed { id, location })?;
+            visit(LocatedObject { id, location })?;
         }
         Ok(())
     };
@@ -119,8 +119,8 @@ fn describe_all(store: &Store, options: &Options, context: &mut Context) -> Resu
 fn look(
     store: &Store,
     options: &Options,
-    location: Option<Location>,
-    known: &mut Known<'_>,
+    location: Option<PackLocation>,
+    known: &mut ObjectDetails<'_>,
 ) -> Result<bool, CliError> {
     let format = &options.format;
     if format.needs_header() {
@@ -154,7 +154,7 @@ fn unreadable(error: pronto_odb::Error) -> CliError {
 fn look_at_details(
     store: &Store,
     options: &Options,
-    known: &mut Known<'_>,
+    known: &mut ObjectDetails<'_>,
 ) -> Result<bool, CliError> {
     if !options.format.needs_details() {
         return Ok(true);
@@ -167,9 +167,9 @@ fn look_at_details(
     Ok(true)
 }
 
-impl Printer<'_> {
+impl ObjectPrinter<'_> {
     fn print_all(&mut self, context: &mut Context) -> Result<(), CliError> {
-        let wanted = |id| Wanted {
+        let wanted = |id| PrintedObject {
             id,
             mode: None,
             name: None,
@@ -192,7 +192,7 @@ impl Printer<'_> {
     fn print_named(&mut self, context: &mut Context) -> Result<(), CliError> {
         let with_content = self.options.mode == Mode::Contents;
         let splits = self.options.format.splits_input();
-        let mut lines = Lines::new(std::io::stdin().lock(), self.options.input_end);
+        let mut lines = InputLines::new(std::io::stdin().lock(), self.options.input_end);
         while let Some(line) = lines.next(|| self.before_waiting(context))? {
             let (name, rest) = if splits {
                 split(line)
@@ -224,7 +224,7 @@ impl Printer<'_> {
         {
             (id, None)
         } else {
-            match self.repository.look_up(name, Want::Anything) {
+            match self.repository.look_up(name, ExpectedType::Anything) {
                 Ok(Some(found)) => (found.id, found.mode),
                 Ok(None) => return self.report(name, "missing", context),
                 Err(error) => match error.kind() {
@@ -240,7 +240,7 @@ impl Printer<'_> {
                 },
             }
         };
-        let wanted = Wanted {
+        let wanted = PrintedObject {
             id,
             mode,
             name: Some(name),
@@ -257,11 +257,11 @@ impl Printer<'_> {
         Ok(())
     }
 
-    fn print(&mut self, wanted: Wanted<'_>, context: &mut Context) -> Result<(), CliError> {
-        let mut known = Known {
+    fn print(&mut self, wanted: PrintedObject<'_>, context: &mut Context) -> Result<(), CliError> {
+        let mut known = ObjectDetails {
             mode: wanted.mode,
             rest: wanted.rest,
-            ..Known::of(wanted.id)
+            ..ObjectDetails::of(wanted.id)
         };
         let mut large = None;
         let mut found = true;
@@ -272,10 +272,10 @@ impl Printer<'_> {
                 .find_or_stream(&wanted.id, self.threshold, content)
                 .map_err(unreadable)?
             {
-                Some(Content::Whole(kind)) => {
+                Some(ObjectData::Whole(kind)) => {
                     (known.kind, known.size) = (Some(kind), content.len() as u64);
                 }
-                Some(Content::Large(reader)) => {
+                Some(ObjectData::Large(reader)) => {
                     (known.kind, known.size) = (Some(reader.kind()), reader.size_bytes());
                     large = Some(reader);
                 }
@@ -312,20 +312,20 @@ impl Printer<'_> {
     /// buffered (`--buffer`).
     fn obey(&mut self, context: &mut Context) -> Result<(), CliError> {
         let mut queue: Vec<(bool, Vec<u8>)> = Vec::new();
-        let mut lines = Lines::new(std::io::stdin().lock(), self.options.input_end);
+        let mut lines = InputLines::new(std::io::stdin().lock(), self.options.input_end);
         while let Some(line) = lines.next(|| self.before_waiting(context))? {
             match parse_command(line)? {
-                Command::Flush if !self.options.buffered => {
+                BatchCommand::Flush if !self.options.buffered => {
                     return Err(CliError::fatal("flush is only for --buffer mode"));
                 }
-                Command::Flush => {
+                BatchCommand::Flush => {
                     self.obey_queue(&mut queue, context)?;
                     context.out.flush()?;
                 }
-                Command::Print { with_content, name } if self.options.buffered => {
+                BatchCommand::Print { with_content, name } if self.options.buffered => {
                     queue.push((with_content, name.to_vec()));
                 }
-                Command::Print { with_content, name } => {
+                BatchCommand::Print { with_content, name } => {
                     self.print_name(name.as_bstr(), b"", with_content, context)?;
                 }
             }
@@ -346,12 +346,12 @@ impl Printer<'_> {
 }
 
 /// A line of `--batch-command`.
-enum Command<'a> {
+enum BatchCommand<'a> {
     Flush,
     Print { with_content: bool, name: &'a [u8] },
 }
 
-fn parse_command(line: &[u8]) -> Result<Command<'_>, CliError> {
+fn parse_command(line: &[u8]) -> Result<BatchCommand<'_>, CliError> {
     let shown = line.as_bstr();
     if line.is_empty() {
         return Err(CliError::fatal("empty command in input"));
@@ -364,13 +364,13 @@ fn parse_command(line: &[u8]) -> Result<Command<'_>, CliError> {
     for (word, with_content) in [("contents", true), ("info", false)] {
         if let Some(rest) = line.strip_prefix(word.as_bytes()) {
             return match rest.strip_prefix(b" ") {
-                Some(name) => Ok(Command::Print { with_content, name }),
+                Some(name) => Ok(BatchCommand::Print { with_content, name }),
                 None => Err(CliError::fatal(format!("{word} requires arguments"))),
             };
         }
     }
     match line.strip_prefix(b"flush") {
-        Some(b"") => Ok(Command::Flush),
+        Some(b"") => Ok(BatchCommand::Flush),
         Some(_) => Err(CliError::fatal("flush takes no arguments")),
         None => Err(CliError::fatal(format!("unknown command: '{shown}'"))),
     }

@@ -9,12 +9,12 @@ pub(super) const DEFAULT_FORMAT: &str = "%(objectname) %(objecttype) %(objectsiz
 
 /// A parsed format.
 #[derive(Debug)]
-pub(super) struct Format {
-    parts: Vec<Part>,
+pub(super) struct BatchFormat {
+    parts: Vec<FormatPart>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Part {
+enum FormatPart {
     Text(Vec<u8>),
     Name,
     Kind,
@@ -27,7 +27,7 @@ enum Part {
 
 /// The properties of an object. Fields that the format does not use have arbitrary values.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Known<'a> {
+pub(super) struct ObjectDetails<'a> {
     pub(super) id: ObjectId,
     pub(super) kind: Option<gix_object::Kind>,
     pub(super) size: u64,
@@ -37,10 +37,10 @@ pub(super) struct Known<'a> {
     pub(super) rest: &'a [u8],
 }
 
-impl Known<'_> {
+impl ObjectDetails<'_> {
     /// Creates properties with only the id.
     pub(super) fn of(id: ObjectId) -> Self {
-        Known {
+        ObjectDetails {
             id,
             kind: None,
             size: 0,
@@ -52,9 +52,9 @@ impl Known<'_> {
     }
 }
 
-impl Format {
+impl BatchFormat {
     /// Parses the format `text`.
-    pub(super) fn parse(text: &str) -> Result<Format, CliError> {
+    pub(super) fn parse(text: &str) -> Result<BatchFormat, CliError> {
         let mut parts = Vec::new();
         let mut literal = Vec::new();
         let mut rest = text;
@@ -68,7 +68,7 @@ impl Format {
                     )));
                 };
                 if !literal.is_empty() {
-                    parts.push(Part::Text(std::mem::take(&mut literal)));
+                    parts.push(FormatPart::Text(std::mem::take(&mut literal)));
                 }
                 parts.push(part(atom)?);
                 rest = after;
@@ -79,67 +79,67 @@ impl Format {
         }
         literal.extend_from_slice(rest.as_bytes());
         if !literal.is_empty() {
-            parts.push(Part::Text(literal));
+            parts.push(FormatPart::Text(literal));
         }
-        Ok(Format { parts })
+        Ok(BatchFormat { parts })
     }
 
-    fn has(&self, part: &Part) -> bool {
+    fn has(&self, part: &FormatPart) -> bool {
         self.parts.contains(part)
     }
 
     /// Returns whether the format needs the type or the size.
     pub(super) fn needs_header(&self) -> bool {
-        self.has(&Part::Kind) || self.has(&Part::Size)
+        self.has(&FormatPart::Kind) || self.has(&FormatPart::Size)
     }
 
     /// Returns whether the format needs the disk size or the delta base.
     pub(super) fn needs_details(&self) -> bool {
-        self.has(&Part::SizeOnDisk) || self.has(&Part::DeltaBase)
+        self.has(&FormatPart::SizeOnDisk) || self.has(&FormatPart::DeltaBase)
     }
 
     /// Returns whether a line of input is split into a name and the text for `%(rest)`.
     pub(super) fn splits_input(&self) -> bool {
-        self.has(&Part::Rest)
+        self.has(&FormatPart::Rest)
     }
 
     /// Appends the line for `known` to `out`, without a line end.
-    pub(super) fn expand(&self, known: &Known<'_>, out: &mut Vec<u8>) {
+    pub(super) fn expand(&self, known: &ObjectDetails<'_>, out: &mut Vec<u8>) {
         for part in &self.parts {
             match part {
-                Part::Text(text) => out.extend_from_slice(text),
-                Part::Name => push_id(&known.id, out),
-                Part::Kind => {
+                FormatPart::Text(text) => out.extend_from_slice(text),
+                FormatPart::Name => push_id(&known.id, out),
+                FormatPart::Kind => {
                     if let Some(kind) = known.kind {
                         out.extend_from_slice(kind.as_bytes());
                     }
                 }
-                Part::Size => push_number(known.size, out),
-                Part::SizeOnDisk => push_number(known.size_on_disk, out),
-                Part::DeltaBase => {
+                FormatPart::Size => push_number(known.size, out),
+                FormatPart::SizeOnDisk => push_number(known.size_on_disk, out),
+                FormatPart::DeltaBase => {
                     let none = known.id.kind().null();
                     push_id(known.delta_base.as_ref().unwrap_or(&none), out);
                 }
-                Part::Mode => {
+                FormatPart::Mode => {
                     if let Some(mode) = known.mode {
                         out.extend_from_slice(format!("{mode:06o}").as_bytes());
                     }
                 }
-                Part::Rest => out.extend_from_slice(known.rest),
+                FormatPart::Rest => out.extend_from_slice(known.rest),
             }
         }
     }
 }
 
-fn part(atom: &str) -> Result<Part, CliError> {
+fn part(atom: &str) -> Result<FormatPart, CliError> {
     Ok(match atom {
-        "objectname" => Part::Name,
-        "objecttype" => Part::Kind,
-        "objectsize" => Part::Size,
-        "objectsize:disk" => Part::SizeOnDisk,
-        "deltabase" => Part::DeltaBase,
-        "objectmode" => Part::Mode,
-        "rest" => Part::Rest,
+        "objectname" => FormatPart::Name,
+        "objecttype" => FormatPart::Kind,
+        "objectsize" => FormatPart::Size,
+        "objectsize:disk" => FormatPart::SizeOnDisk,
+        "deltabase" => FormatPart::DeltaBase,
+        "objectmode" => FormatPart::Mode,
+        "rest" => FormatPart::Rest,
         other => {
             let message = format!("bad cat-file format: %({other})");
             return Err(CliError::fatal(message));
@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     fn expand(format: &str) -> String {
-        let known = Known {
+        let known = ObjectDetails {
             id: pronto_hash::Kind::Sha1.empty_blob(),
             kind: Some(gix_object::Kind::Blob),
             size: 0,
@@ -180,7 +180,7 @@ mod tests {
             rest: b"the rest",
         };
         let mut out = Vec::new();
-        Format::parse(format)
+        BatchFormat::parse(format)
             .expect("a format")
             .expand(&known, &mut out);
         String::from_utf8(out).expect("it is text")
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn what_is_no_element_is_refused() {
-        let message = |format| Format::parse(format).expect_err("wrong").messages()[0].clone();
+        let message = |format| BatchFormat::parse(format).expect_err("wrong").messages()[0].clone();
         assert_eq!(message("%(foo)"), "bad cat-file format: %(foo)");
         assert_eq!(
             message("x%(objectname"),

@@ -7,7 +7,7 @@ use crate::CliError;
 const CHUNK_LEN: usize = 64 * 1024;
 
 /// Standard input, line by line.
-pub(super) struct Lines<R> {
+pub(super) struct InputLines<R> {
     source: R,
     buffer: Vec<u8>,
     start: usize,
@@ -15,10 +15,10 @@ pub(super) struct Lines<R> {
     is_over: bool,
 }
 
-impl<R: Read> Lines<R> {
+impl<R: Read> InputLines<R> {
     /// Reads lines of `source` that end with `end_byte`.
     pub(super) fn new(source: R, end_byte: u8) -> Self {
-        Lines {
+        InputLines {
             source,
             buffer: Vec::new(),
             start: 0,
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     fn lines(text: &[u8], end_byte: u8) -> Vec<Vec<u8>> {
-        let mut lines = Lines::new(text, end_byte);
+        let mut lines = InputLines::new(text, end_byte);
         let mut all = Vec::new();
         while let Some(line) = lines.next(|| Ok(())).expect("it is in memory") {
             all.push(line.to_owned());

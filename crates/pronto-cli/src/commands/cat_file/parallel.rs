@@ -8,7 +8,7 @@ use std::thread::Scope;
 
 use pronto_hash::ObjectId;
 use pronto_io::pool;
-use pronto_odb::Location;
+use pronto_odb::PackLocation;
 
 use crate::{CliError, Context};
 
@@ -19,25 +19,28 @@ const OBJECTS_AT_ONCE: usize = 2048;
 /// hundred KiB.
 const AHEAD_PER_THREAD: usize = 4;
 
-type Answer = Result<Vec<u8>, CliError>;
+type DescribedObjects = Result<Vec<u8>, CliError>;
 
 /// An object, and its location in the store if that is known.
 #[derive(Clone, Copy)]
-pub(super) struct Placed {
+pub(super) struct LocatedObject {
     pub(super) id: ObjectId,
-    pub(super) location: Option<Location>,
+    pub(super) location: Option<PackLocation>,
 }
 
 /// A batch of objects, and the channel for its output.
-struct Job {
-    objects: Vec<Placed>,
-    answer: Sender<Answer>,
+struct DescribeJob {
+    objects: Vec<LocatedObject>,
+    answer: Sender<DescribedObjects>,
 }
 
 /// Appends the output for an object.
-pub(super) trait Describe: Fn(Placed, &mut Vec<u8>) -> Result<(), CliError> + Sync {}
+pub(super) trait Describe:
+    Fn(LocatedObject, &mut Vec<u8>) -> Result<(), CliError> + Sync
+{
+}
 
-impl<F: Fn(Placed, &mut Vec<u8>) -> Result<(), CliError> + Sync> Describe for F {}
+impl<F: Fn(LocatedObject, &mut Vec<u8>) -> Result<(), CliError> + Sync> Describe for F {}
 
 /// Prints the output of `describe` for each object that `each` yields, in that order. A small
 /// number of objects is processed on this thread.
@@ -47,13 +50,13 @@ impl<F: Fn(Placed, &mut Vec<u8>) -> Result<(), CliError> + Sync> Describe for F 
 /// printing.
 pub(super) fn print(
     describe: &impl Describe,
-    each: impl FnOnce(&mut dyn FnMut(Placed) -> Result<(), CliError>) -> Result<(), CliError>,
+    each: impl FnOnce(&mut dyn FnMut(LocatedObject) -> Result<(), CliError>) -> Result<(), CliError>,
     context: &mut Context,
 ) -> Result<(), CliError> {
     let (jobs, queue) = channel();
     let queue = Mutex::new(queue);
     std::thread::scope(|scope| {
-        let mut row = Row {
+        let mut row = AnswerQueue {
             describe,
             queue: &queue,
             jobs,
@@ -67,22 +70,22 @@ pub(super) fn print(
     })
 }
 
-struct Row<'a, F> {
+struct AnswerQueue<'a, F> {
     describe: &'a F,
-    queue: &'a Mutex<Receiver<Job>>,
-    jobs: Sender<Job>,
+    queue: &'a Mutex<Receiver<DescribeJob>>,
+    jobs: Sender<DescribeJob>,
     threads: usize,
     /// Objects that are not yet sent to a thread.
-    objects: Vec<Placed>,
+    objects: Vec<LocatedObject>,
     /// The pending outputs, in the order of the objects.
-    answers: VecDeque<Receiver<Answer>>,
+    answers: VecDeque<Receiver<DescribedObjects>>,
     context: &'a mut Context,
 }
 
-impl<'a, F: Describe> Row<'a, F> {
+impl<'a, F: Describe> AnswerQueue<'a, F> {
     fn add<'scope>(
         &mut self,
-        object: Placed,
+        object: LocatedObject,
         scope: &'scope Scope<'scope, '_>,
     ) -> Result<(), CliError>
     where
@@ -99,7 +102,7 @@ impl<'a, F: Describe> Row<'a, F> {
         let (answer, answered) = channel();
         let objects = std::mem::take(&mut self.objects);
         // The receiver exists as long as `jobs` does.
-        let _ = self.jobs.send(Job { objects, answer });
+        let _ = self.jobs.send(DescribeJob { objects, answer });
         self.answers.push_back(answered);
         if self.answers.len() > self.threads * AHEAD_PER_THREAD {
             self.print_next()?;
@@ -150,10 +153,10 @@ impl<'a, F: Describe> Row<'a, F> {
     }
 }
 
-fn work(describe: &impl Describe, queue: &Mutex<Receiver<Job>>) {
+fn work(describe: &impl Describe, queue: &Mutex<Receiver<DescribeJob>>) {
     loop {
         let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(Job { objects, answer }) = job else {
+        let Ok(DescribeJob { objects, answer }) = job else {
             return;
         };
         let mut lines = Vec::with_capacity(objects.len() * 64);

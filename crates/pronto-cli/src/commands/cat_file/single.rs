@@ -7,9 +7,9 @@ use std::os::unix::ffi::OsStrExt as _;
 use bstr::{BStr, ByteSlice as _};
 use gix_object::Kind as ObjectKind;
 use pronto::Repository;
-use pronto::revision::Want;
+use pronto::revision::ExpectedType;
 use pronto_hash::ObjectId;
-use pronto_odb::{Content, Store};
+use pronto_odb::{ObjectData, Store};
 
 use super::Query;
 use crate::{CliError, Context, ExitCode, fallback};
@@ -89,7 +89,7 @@ fn resolve(repository: &Repository, name: &BStr) -> Result<ObjectId, CliError> {
     // messages, and no index has that path.
     let is_search = name.starts_with(b":/") && name.len() > 2;
     if !is_search {
-        if let Some(found) = repository.look_up(name, Want::Anything)? {
+        if let Some(found) = repository.look_up(name, ExpectedType::Anything)? {
             return Ok(found.id);
         }
         repository.explain_missing(name)?;
@@ -156,8 +156,8 @@ fn print(
     let threshold = big_file_threshold(repository)?;
     let found = store.find_or_stream(id, threshold, &mut content);
     match found.map_err(damaged)? {
-        Some(Content::Whole(_)) => context.out.write_all(&content)?,
-        Some(Content::Large(mut reader)) => {
+        Some(ObjectData::Whole(_)) => context.out.write_all(&content)?,
+        Some(ObjectData::Large(mut reader)) => {
             copy(&mut reader, id, context)?;
         }
         None => return Err(bad_file(name)),

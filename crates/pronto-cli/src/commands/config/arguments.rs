@@ -10,7 +10,7 @@ use crate::CliError;
 
 /// The action of a call of `config`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Action {
+pub(super) enum ConfigAction {
     Get,
     GetAll,
     GetRegexp,
@@ -28,30 +28,36 @@ pub(super) enum Action {
     RemoveSection,
 }
 
-impl Action {
+impl ConfigAction {
     pub(super) fn writes(self) -> bool {
         matches!(
             self,
-            Action::Set
-                | Action::SetMatching
-                | Action::ReplaceAll
-                | Action::Add
-                | Action::Unset
-                | Action::UnsetAll
-                | Action::RenameSection
-                | Action::RemoveSection
+            ConfigAction::Set
+                | ConfigAction::SetMatching
+                | ConfigAction::ReplaceAll
+                | ConfigAction::Add
+                | ConfigAction::Unset
+                | ConfigAction::UnsetAll
+                | ConfigAction::RenameSection
+                | ConfigAction::RemoveSection
         )
     }
 
     /// Returns the permitted numbers of arguments.
     fn arity(self) -> std::ops::RangeInclusive<usize> {
         match self {
-            Action::List => 0..=0,
-            Action::Add | Action::Set | Action::GetUrlMatch | Action::RenameSection => 2..=2,
-            Action::SetMatching | Action::ReplaceAll => 2..=3,
-            Action::RemoveSection => 1..=1,
-            Action::Get | Action::GetAll | Action::GetRegexp | Action::GetColor => 1..=2,
-            Action::Unset | Action::UnsetAll => 1..=2,
+            ConfigAction::List => 0..=0,
+            ConfigAction::Add
+            | ConfigAction::Set
+            | ConfigAction::GetUrlMatch
+            | ConfigAction::RenameSection => 2..=2,
+            ConfigAction::SetMatching | ConfigAction::ReplaceAll => 2..=3,
+            ConfigAction::RemoveSection => 1..=1,
+            ConfigAction::Get
+            | ConfigAction::GetAll
+            | ConfigAction::GetRegexp
+            | ConfigAction::GetColor => 1..=2,
+            ConfigAction::Unset | ConfigAction::UnsetAll => 1..=2,
         }
     }
 }
@@ -59,7 +65,7 @@ impl Action {
 /// The configuration that a call reads or writes (`--system`, `--global`, `--local`, `--worktree`,
 /// `--file`, `--blob`).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Location {
+pub(super) enum ConfigSelection {
     Everything,
     System,
     Global,
@@ -72,8 +78,8 @@ pub(super) enum Location {
 /// A parsed call of `config`.
 #[derive(Debug)]
 pub(super) struct Request {
-    pub(super) action: Action,
-    pub(super) location: Location,
+    pub(super) action: ConfigAction,
+    pub(super) location: ConfigSelection,
     pub(super) value_type: Option<Type>,
     pub(super) null: bool,
     pub(super) name_only: bool,
@@ -129,9 +135,9 @@ pub(super) fn parse(arguments: &[OsString]) -> Result<Request, CliError> {
         .collect();
     request.action = match (reader.action, request.values.len()) {
         (Some(action), _) => action,
-        (None, 1) => Action::Get,
-        (None, 2) => Action::Set,
-        (None, 3) => Action::SetMatching,
+        (None, 1) => ConfigAction::Get,
+        (None, 2) => ConfigAction::Set,
+        (None, 3) => ConfigAction::SetMatching,
         _ => return Err(wrong_usage()),
     };
     check(&request)?;
@@ -145,8 +151,8 @@ fn wrong_usage() -> CliError {
 
 fn empty() -> Request {
     Request {
-        action: Action::List,
-        location: Location::Everything,
+        action: ConfigAction::List,
+        location: ConfigSelection::Everything,
         value_type: None,
         null: false,
         name_only: false,
@@ -161,16 +167,16 @@ fn empty() -> Request {
 
 fn check(request: &Request) -> Result<(), CliError> {
     let action = request.action;
-    let shows_keys = matches!(action, Action::List | Action::GetRegexp);
+    let shows_keys = matches!(action, ConfigAction::List | ConfigAction::GetRegexp);
     let reads = matches!(
         action,
-        Action::List | Action::Get | Action::GetAll | Action::GetRegexp
+        ConfigAction::List | ConfigAction::Get | ConfigAction::GetAll | ConfigAction::GetRegexp
     );
     let wrong = !action.arity().contains(&request.values.len())
         || (request.name_only && !shows_keys)
         || (request.show_origin && !reads)
-        || (request.default.is_some() && action != Action::Get)
-        || (request.value_type.is_some() && action == Action::GetColor)
+        || (request.default.is_some() && action != ConfigAction::Get)
+        || (request.value_type.is_some() && action == ConfigAction::GetColor)
         || (request.fixed_value && request.values.len() != *action.arity().end());
     if wrong { Err(wrong_usage()) } else { Ok(()) }
 }
@@ -178,7 +184,7 @@ fn check(request: &Request) -> Result<(), CliError> {
 struct Reader<'a> {
     rest: &'a [&'a BStr],
     request: Request,
-    action: Option<Action>,
+    action: Option<ConfigAction>,
     has_location: bool,
 }
 
@@ -208,10 +214,10 @@ impl Reader<'_> {
         }
         let request = &mut self.request;
         match name.as_bytes() {
-            b"--global" => self.locate(Location::Global)?,
-            b"--system" => self.locate(Location::System)?,
-            b"--local" => self.locate(Location::Local)?,
-            b"--worktree" => self.locate(Location::Worktree)?,
+            b"--global" => self.locate(ConfigSelection::Global)?,
+            b"--system" => self.locate(ConfigSelection::System)?,
+            b"--local" => self.locate(ConfigSelection::Local)?,
+            b"--worktree" => self.locate(ConfigSelection::Worktree)?,
             b"-z" | b"--null" => request.null = true,
             b"--name-only" => request.name_only = true,
             b"--show-origin" => request.show_origin = true,
@@ -236,7 +242,7 @@ impl Reader<'_> {
         if let Some(attached) = name.strip_prefix(b"-f")
             && !attached.is_empty()
         {
-            self.locate(Location::File(attached.into()))?;
+            self.locate(ConfigSelection::File(attached.into()))?;
             return Ok(true);
         }
         let is_known = matches!(
@@ -255,7 +261,7 @@ impl Reader<'_> {
             (None, None) => return Err(wrong_usage()),
         };
         match name.as_bytes() {
-            b"--blob" => self.locate(Location::Blob(value))?,
+            b"--blob" => self.locate(ConfigSelection::Blob(value))?,
             b"--default" => self.request.default = Some(value),
             b"--type" | b"-t" => match Type::named(value.as_bstr()) {
                 Some(found) => self.set_type(found)?,
@@ -264,7 +270,7 @@ impl Reader<'_> {
                     return Err(CliError::fatal(message));
                 }
             },
-            _ => self.locate(Location::File(value))?,
+            _ => self.locate(ConfigSelection::File(value))?,
         }
         Ok(true)
     }
@@ -276,7 +282,7 @@ impl Reader<'_> {
         }
     }
 
-    fn locate(&mut self, location: Location) -> Result<(), CliError> {
+    fn locate(&mut self, location: ConfigSelection) -> Result<(), CliError> {
         if std::mem::replace(&mut self.has_location, true) && self.request.location != location {
             return Err(wrong_usage());
         }
@@ -285,20 +291,20 @@ impl Reader<'_> {
     }
 }
 
-fn action_named(name: &BStr) -> Option<Action> {
+fn action_named(name: &BStr) -> Option<ConfigAction> {
     Some(match name.as_bytes() {
-        b"--get" => Action::Get,
-        b"--get-all" => Action::GetAll,
-        b"--get-regexp" => Action::GetRegexp,
-        b"--get-urlmatch" => Action::GetUrlMatch,
-        b"--get-color" => Action::GetColor,
-        b"-l" | b"--list" => Action::List,
-        b"--replace-all" => Action::ReplaceAll,
-        b"--add" => Action::Add,
-        b"--unset" => Action::Unset,
-        b"--unset-all" => Action::UnsetAll,
-        b"--rename-section" => Action::RenameSection,
-        b"--remove-section" => Action::RemoveSection,
+        b"--get" => ConfigAction::Get,
+        b"--get-all" => ConfigAction::GetAll,
+        b"--get-regexp" => ConfigAction::GetRegexp,
+        b"--get-urlmatch" => ConfigAction::GetUrlMatch,
+        b"--get-color" => ConfigAction::GetColor,
+        b"-l" | b"--list" => ConfigAction::List,
+        b"--replace-all" => ConfigAction::ReplaceAll,
+        b"--add" => ConfigAction::Add,
+        b"--unset" => ConfigAction::Unset,
+        b"--unset-all" => ConfigAction::UnsetAll,
+        b"--rename-section" => ConfigAction::RenameSection,
+        b"--remove-section" => ConfigAction::RemoveSection,
         _ => return None,
     })
 }

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use bstr::{BStr, BString, ByteSlice};
-use pronto::config::{self, Config, EntryRef, Key, NormalUrl, Origin, OriginKind, Scope, color};
+use pronto::config::{
+    self, Config, ConfigEntry, ConfigKey, ConfigOrigin, ConfigScope, NormalUrl, OriginKind, color,
+};
 use pronto::quote;
 use pronto_io::short::Short as _;
 
-use super::arguments::{Action, Request};
-use super::source::Source;
+use super::arguments::{ConfigAction, Request};
+use super::source::ConfigSource;
 use super::types::{DEFAULT_LINE, bad_line};
 use crate::error::Kind;
 use crate::{CliError, Context, ExitCode};
@@ -19,7 +21,7 @@ pub(super) const INVALID_PATTERN: ExitCode = ExitCode::new(6);
 
 pub(super) fn run(
     request: &Request,
-    source: &Source,
+    source: &ConfigSource,
     context: &mut Context,
 ) -> Result<ExitCode, CliError> {
     let mut reader = Reader {
@@ -28,16 +30,16 @@ pub(super) fn run(
         context,
     };
     match request.action {
-        Action::List => reader.list(),
-        Action::GetUrlMatch => reader.get_url_match(),
-        Action::GetColor => reader.get_color(),
+        ConfigAction::List => reader.list(),
+        ConfigAction::GetUrlMatch => reader.get_url_match(),
+        ConfigAction::GetColor => reader.get_color(),
         _ => reader.get(),
     }
 }
 
 struct Reader<'a> {
     request: &'a Request,
-    source: &'a Source,
+    source: &'a ConfigSource,
     context: &'a mut Context,
 }
 
@@ -102,7 +104,7 @@ impl Reader<'_> {
 
     fn get(&mut self) -> Result<ExitCode, CliError> {
         let request = self.request;
-        let by_pattern = request.action == Action::GetRegexp;
+        let by_pattern = request.action == ConfigAction::GetRegexp;
         let name = &request.values[0];
         let wants_key: Box<dyn Fn(&BStr) -> bool> = if by_pattern {
             let canonical = lower_but_subsection(name.as_bstr());
@@ -120,7 +122,7 @@ impl Reader<'_> {
         };
         let counts = value_test(request, request.values.get(1))?;
         let config = self.source.load()?;
-        let mut found: Vec<EntryRef<'_>> = config
+        let mut found: Vec<ConfigEntry<'_>> = config
             .iter()
             .filter(|entry| wants_key(entry.key))
             .filter(|entry| counts(entry.value.unwrap_or_default()))
@@ -128,7 +130,7 @@ impl Reader<'_> {
         if found.is_empty() {
             return self.show_default(name.as_bstr());
         }
-        if request.action == Action::Get {
+        if request.action == ConfigAction::Get {
             found.drain(..found.len() - 1);
         }
         for entry in &found {
@@ -141,14 +143,14 @@ impl Reader<'_> {
         let Some(default) = &self.request.default else {
             return Ok(ExitCode::FAILURE);
         };
-        let origin = Origin {
-            scope: Scope::Command,
+        let origin = ConfigOrigin {
+            scope: ConfigScope::Command,
             kind: OriginKind::CommandLine,
             name: BString::default(),
             path: None,
         };
         let value = Some(default.as_bstr());
-        let entry = EntryRef {
+        let entry = ConfigEntry {
             key: name,
             value,
             origin: &origin,
@@ -160,7 +162,7 @@ impl Reader<'_> {
 
     /// Formats the scope (`--show-scope`) and the origin (`--show-origin`) of an entry, if
     /// requested.
-    fn start(&self, entry: &EntryRef<'_>) -> Vec<u8> {
+    fn start(&self, entry: &ConfigEntry<'_>) -> Vec<u8> {
         let mut line = Vec::new();
         let separator = if self.request.null { b'\0' } else { b'\t' };
         if self.request.show_scope {
@@ -180,7 +182,7 @@ impl Reader<'_> {
         line
     }
 
-    fn show(&mut self, entry: &EntryRef<'_>, with_key: bool) -> Result<(), CliError> {
+    fn show(&mut self, entry: &ConfigEntry<'_>, with_key: bool) -> Result<(), CliError> {
         let home = self.source.environment.home();
         let value = match self.request.value_type {
             Some(value_type) => value_type.show(entry, home, self.context)?,
@@ -214,7 +216,7 @@ impl Reader<'_> {
         let config = self.source.load()?;
         let found = best_for_url(&config, section, variable, &url);
         for (key, entry) in &found {
-            let shown = EntryRef {
+            let shown = ConfigEntry {
                 key: key.as_bstr(),
                 ..*entry
             };
@@ -262,10 +264,10 @@ fn best_for_url<'a>(
     section: &BStr,
     variable: Option<&BStr>,
     url: &NormalUrl,
-) -> BTreeMap<BString, EntryRef<'a>> {
+) -> BTreeMap<BString, ConfigEntry<'a>> {
     let mut found = BTreeMap::new();
     for entry in config.iter() {
-        let key = Key::split(entry.key);
+        let key = ConfigKey::split(entry.key);
         if key.section != section || variable.is_some_and(|wanted| key.variable != wanted) {
             continue;
         }

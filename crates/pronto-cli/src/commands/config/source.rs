@@ -4,32 +4,32 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use bstr::BString;
-use pronto::config::{Config, Loader, Origin, OriginKind, Scope};
+use pronto::config::{Config, ConfigOrigin, ConfigScope, Loader, OriginKind};
 use pronto::{Environment, Repository, path};
 
-use super::arguments::{Location, Request};
+use super::arguments::{ConfigSelection, Request};
 use crate::{CliError, Context};
 
 /// The configuration files that a call uses.
-pub(super) struct Source {
+pub(super) struct ConfigSource {
     pub(super) repository: Option<Repository>,
     pub(super) environment: Environment,
-    place: Place,
+    place: ConfigLocation,
     includes: bool,
 }
 
-enum Place {
+enum ConfigLocation {
     Everything,
     File {
         path: PathBuf,
-        spoken: BString,
-        scope: Scope,
+        display_path: BString,
+        scope: ConfigScope,
     },
     StandardInput,
     Blob(BString),
 }
 
-impl Source {
+impl ConfigSource {
     pub(super) fn find(request: &Request, context: &mut Context) -> Result<Self, CliError> {
         let environment = context.environment()?;
         let repository = context.discover_optional(&environment)?;
@@ -37,62 +37,62 @@ impl Source {
             Some(repository) => repository.environment().clone(),
             None => environment,
         };
-        let file = |path: PathBuf, scope| Place::File {
-            spoken: path::as_bytes(&path).to_owned(),
+        let file = |path: PathBuf, scope| ConfigLocation::File {
+            display_path: path::as_bytes(&path).to_owned(),
             path: environment.resolve(path),
             scope,
         };
         let location = match (&request.location, environment.bytes("GIT_CONFIG")) {
-            (Location::Everything, Some(file)) => Location::File(file.into()),
+            (ConfigSelection::Everything, Some(file)) => ConfigSelection::File(file.into()),
             (location, _) => location.clone(),
         };
         let place = match location {
-            Location::Everything => Place::Everything,
-            Location::Blob(name) => {
+            ConfigSelection::Everything => ConfigLocation::Everything,
+            ConfigSelection::Blob(name) => {
                 if repository.is_none() {
                     let message = "--blob can only be used inside a git repository";
                     return Err(CliError::fatal(message));
                 }
-                Place::Blob(name)
+                ConfigLocation::Blob(name)
             }
-            Location::File(name) if name == "-" => Place::StandardInput,
-            Location::File(name) => {
+            ConfigSelection::File(name) if name == "-" => ConfigLocation::StandardInput,
+            ConfigSelection::File(name) => {
                 let prefix = repository.as_ref().map(Repository::prefix_or_empty);
                 let path = path::borrow(&name);
-                let spoken = match prefix {
+                let display_path = match prefix {
                     Some(prefix) if !path.is_absolute() => [prefix, name.clone()].concat().into(),
                     _ => name.clone(),
                 };
-                Place::File {
+                ConfigLocation::File {
                     path: environment.absolute(path),
-                    spoken,
-                    scope: Scope::Command,
+                    display_path,
+                    scope: ConfigScope::Command,
                 }
             }
-            Location::System => file(Loader::system_file(&environment), Scope::System),
-            Location::Global => match Loader::global_file(&environment) {
-                Some(path) => file(path, Scope::Global),
+            ConfigSelection::System => file(Loader::system_file(&environment), ConfigScope::System),
+            ConfigSelection::Global => match Loader::global_file(&environment) {
+                Some(path) => file(path, ConfigScope::Global),
                 None => return Err(CliError::fatal("$HOME not set")),
             },
-            Location::Local | Location::Worktree => {
+            ConfigSelection::Local | ConfigSelection::Worktree => {
                 let Some(repository) = &repository else {
                     let option = match location {
-                        Location::Local => "--local",
+                        ConfigSelection::Local => "--local",
                         _ => "--worktree",
                     };
                     let message = format!("{option} can only be used inside a git repository");
                     return Err(CliError::fatal(message));
                 };
-                if location == Location::Worktree {
+                if location == ConfigSelection::Worktree {
                     worktree_file(repository)?
                 } else {
                     local_file(repository)
                 }
             }
         };
-        let is_everything = matches!(place, Place::Everything | Place::Blob(_));
+        let is_everything = matches!(place, ConfigLocation::Everything | ConfigLocation::Blob(_));
         let includes = request.includes.unwrap_or(is_everything);
-        Ok(Source {
+        Ok(ConfigSource {
             repository,
             environment,
             place,
@@ -102,7 +102,7 @@ impl Source {
 
     /// Reads the selected configuration.
     pub(super) fn load(&self) -> Result<Config, CliError> {
-        if let (Place::Everything, true, Some(repository)) =
+        if let (ConfigLocation::Everything, true, Some(repository)) =
             (&self.place, self.includes, &self.repository)
         {
             return Ok(repository.config().clone());
@@ -113,7 +113,7 @@ impl Source {
         };
         loader.follow_includes(self.includes);
         match &self.place {
-            Place::Everything => {
+            ConfigLocation::Everything => {
                 loader.system()?.global().local();
                 if self
                     .repository
@@ -124,14 +124,14 @@ impl Source {
                 }
                 loader.command();
             }
-            Place::File {
+            ConfigLocation::File {
                 path,
-                spoken,
+                display_path,
                 scope,
             } => {
-                loader.file_spoken(path.clone(), spoken.clone(), *scope);
+                loader.file_displayed_as(path.clone(), display_path.clone(), *scope);
             }
-            Place::StandardInput => {
+            ConfigLocation::StandardInput => {
                 let mut bytes = Vec::new();
                 std::io::stdin()
                     .lock()
@@ -141,7 +141,7 @@ impl Source {
                     })?;
                 loader.bytes(bytes, origin(OriginKind::StandardInput, ""));
             }
-            Place::Blob(name) => {
+            ConfigLocation::Blob(name) => {
                 loader.bytes(self.blob(name)?, origin(OriginKind::Blob, name));
             }
         }
@@ -151,7 +151,7 @@ impl Source {
     fn blob(&self, name: &BString) -> Result<Vec<u8>, CliError> {
         let unresolved = || CliError::error(format!("unable to resolve config blob '{name}'"));
         let repository = self.repository.as_ref().ok_or_else(unresolved)?;
-        let found = repository.try_resolve(name, pronto::revision::Want::Blob)?;
+        let found = repository.try_resolve(name, pronto::revision::ExpectedType::Blob)?;
         let id = found.ok_or_else(unresolved)?;
         let mut content = Vec::new();
         match repository.objects()?.find(&id, &mut content)? {
@@ -168,7 +168,9 @@ impl Source {
     /// Returns the file of `--file` if the call reads it and it does not exist.
     pub(super) fn missing_file(&self) -> Option<&BString> {
         match &self.place {
-            Place::File { path, spoken, .. } if !path.exists() => Some(spoken),
+            ConfigLocation::File {
+                path, display_path, ..
+            } if !path.exists() => Some(display_path),
             _ => None,
         }
     }
@@ -176,47 +178,55 @@ impl Source {
     /// Returns the file to write, as a path and as its name in messages.
     pub(super) fn target(&self) -> Result<(PathBuf, BString), CliError> {
         match &self.place {
-            Place::Everything => match &self.repository {
+            ConfigLocation::Everything => match &self.repository {
                 Some(repository) => match local_file(repository) {
-                    Place::File { path, spoken, .. } => Ok((path, spoken)),
+                    ConfigLocation::File {
+                        path, display_path, ..
+                    } => Ok((path, display_path)),
                     _ => Err(CliError::fatal("not in a git directory")),
                 },
                 None => Err(CliError::fatal("not in a git directory")),
             },
-            Place::File { path, spoken, .. } => Ok((path.clone(), spoken.clone())),
-            Place::StandardInput => Err(CliError::fatal("writing to stdin is not supported")),
-            Place::Blob(_) => Err(CliError::fatal("writing config blobs is not supported")),
+            ConfigLocation::File {
+                path, display_path, ..
+            } => Ok((path.clone(), display_path.clone())),
+            ConfigLocation::StandardInput => {
+                Err(CliError::fatal("writing to stdin is not supported"))
+            }
+            ConfigLocation::Blob(_) => {
+                Err(CliError::fatal("writing config blobs is not supported"))
+            }
         }
     }
 }
 
-fn origin(kind: OriginKind, name: impl AsRef<[u8]>) -> Origin {
-    Origin {
-        scope: Scope::Command,
+fn origin(kind: OriginKind, name: impl AsRef<[u8]>) -> ConfigOrigin {
+    ConfigOrigin {
+        scope: ConfigScope::Command,
         kind,
         name: name.as_ref().into(),
         path: None,
     }
 }
 
-fn local_file(repository: &Repository) -> Place {
+fn local_file(repository: &Repository) -> ConfigLocation {
     let path = repository.common_dir().join("config");
-    let spoken = path::as_bytes(&repository.spoken(&path)).to_owned();
-    Place::File {
+    let display_path = path::as_bytes(&repository.display_path(&path)).to_owned();
+    ConfigLocation::File {
         path,
-        spoken,
-        scope: Scope::Local,
+        display_path,
+        scope: ConfigScope::Local,
     }
 }
 
-fn worktree_file(repository: &Repository) -> Result<Place, CliError> {
+fn worktree_file(repository: &Repository) -> Result<ConfigLocation, CliError> {
     if repository.format().worktree_config {
         let path = repository.git_dir().join("config.worktree");
-        let spoken = path::as_bytes(&repository.spoken(&path)).to_owned();
-        return Ok(Place::File {
+        let display_path = path::as_bytes(&repository.display_path(&path)).to_owned();
+        return Ok(ConfigLocation::File {
             path,
-            spoken,
-            scope: Scope::Worktree,
+            display_path,
+            scope: ConfigScope::Worktree,
         });
     }
     let others = std::fs::read_dir(repository.common_dir().join("worktrees"));

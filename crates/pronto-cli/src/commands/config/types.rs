@@ -1,7 +1,7 @@
 //! The types of configuration values (`--type`).
 
 use bstr::{BStr, BString, ByteSlice};
-use pronto::config::{BoolOrInt, EntryRef, OriginKind, color, value};
+use pronto::config::{BoolOrInt, ConfigEntry, OriginKind, color, value};
 use pronto::revision::parse_expiry;
 
 use crate::{CliError, Context};
@@ -40,7 +40,7 @@ impl Type {
     /// Formats the value for output. Returns `None` if the value is not printed.
     pub(super) fn show(
         self,
-        entry: &EntryRef<'_>,
+        entry: &ConfigEntry<'_>,
         home: Option<&std::path::Path>,
         context: &mut Context,
     ) -> Result<Option<BString>, CliError> {
@@ -82,7 +82,7 @@ impl Type {
     /// Converts the value into the form in which it is written to a file.
     pub(super) fn normalize(
         self,
-        entry: &EntryRef<'_>,
+        entry: &ConfigEntry<'_>,
         context: &mut Context,
     ) -> Result<BString, CliError> {
         let value = entry.value.unwrap_or_default();
@@ -102,7 +102,7 @@ impl Type {
 pub(super) const DEFAULT_LINE: u32 = u32::MAX;
 
 /// Returns the message that Git prints after the error about a value.
-pub(super) fn bad_line(entry: &EntryRef<'_>) -> CliError {
+pub(super) fn bad_line(entry: &ConfigEntry<'_>) -> CliError {
     if entry.line == DEFAULT_LINE {
         let value = entry.value.unwrap_or_default();
         return CliError::fatal(format!("failed to format default config value: {value}"));

@@ -1,13 +1,13 @@
 //! Changes configuration: sets, adds and unsets values, and renames and removes sections.
 
 use bstr::{BStr, BString, ByteSlice};
-use pronto::config::edit::{self, Document, Refusal};
-use pronto::config::{Config, EntryRef, Origin, OriginKind, Scope, canonical};
+use pronto::config::edit::{self, Document, EditRefusal};
+use pronto::config::{Config, ConfigEntry, ConfigOrigin, ConfigScope, OriginKind, canonical};
 use pronto::{Error, ErrorKind, Repository};
 
-use super::arguments::{Action, Request};
+use super::arguments::{ConfigAction, Request};
 use super::read::value_test;
-use super::source::Source;
+use super::source::ConfigSource;
 use crate::{CliError, Context, ExitCode};
 
 /// The exit code for a malformed key.
@@ -25,19 +25,19 @@ const NO_LOCK: ExitCode = ExitCode::new(255);
 
 pub(super) fn run(
     request: &Request,
-    source: &Source,
+    source: &ConfigSource,
     context: &mut Context,
 ) -> Result<ExitCode, CliError> {
-    let (file, spoken) = source.target()?;
+    let (file, display_path) = source.target()?;
     let outside = Config::default();
     let config = (source.repository.as_ref()).map_or(&outside, Repository::config);
-    let edit = |change: &dyn Fn(&mut Document) -> Result<Option<Refusal>, Error>| {
-        edit::edit_file(&file, spoken.as_bstr(), config, change).map_err(not_edited)
+    let edit = |change: &dyn Fn(&mut Document) -> Result<Option<EditRefusal>, Error>| {
+        edit::edit_file(&file, display_path.as_bstr(), config, change).map_err(not_edited)
     };
     let name = request.values[0].as_bstr();
     if matches!(
         request.action,
-        Action::RenameSection | Action::RemoveSection
+        ConfigAction::RenameSection | ConfigAction::RemoveSection
     ) {
         if !file.exists() {
             return Err(CliError::fatal(format!("no such section: {name}")));
@@ -53,7 +53,7 @@ pub(super) fn run(
         return Ok(ExitCode::SUCCESS);
     }
     let value = match request.action {
-        Action::Unset | Action::UnsetAll => BString::default(),
+        ConfigAction::Unset | ConfigAction::UnsetAll => BString::default(),
         _ => normal_value(request, name, context)?,
     };
     let key = canonical(name).map_err(|error| {
@@ -64,23 +64,23 @@ pub(super) fn run(
         CliError::error(error.message()).with_code(code)
     })?;
     let pattern = match request.action {
-        Action::Unset | Action::UnsetAll => request.values.get(1),
+        ConfigAction::Unset | ConfigAction::UnsetAll => request.values.get(1),
         _ => request.values.get(2),
     };
     let counts = value_test(request, pattern)?;
-    let is_unset = matches!(request.action, Action::Unset | Action::UnsetAll);
+    let is_unset = matches!(request.action, ConfigAction::Unset | ConfigAction::UnsetAll);
     if is_unset && !file.exists() {
         return Ok(NOTHING_SET);
     }
     let refusal = edit(&|document| {
         let result = match request.action {
-            Action::Add => {
+            ConfigAction::Add => {
                 document.add(name, value.as_bstr());
                 Ok(())
             }
-            Action::Unset => document.unset(name, false, &*counts),
-            Action::UnsetAll => document.unset(name, true, &*counts),
-            Action::ReplaceAll => document.set(name, value.as_bstr(), true, &*counts),
+            ConfigAction::Unset => document.unset(name, false, &*counts),
+            ConfigAction::UnsetAll => document.unset(name, true, &*counts),
+            ConfigAction::ReplaceAll => document.set(name, value.as_bstr(), true, &*counts),
             _ => document.set(name, value.as_bstr(), false, &*counts),
         };
         Ok(result.err())
@@ -101,15 +101,15 @@ fn not_edited(error: Error) -> CliError {
 fn finish(
     request: &Request,
     key: &BStr,
-    refusal: Option<Refusal>,
+    refusal: Option<EditRefusal>,
     context: &mut Context,
 ) -> Result<ExitCode, CliError> {
     let Some(refusal) = refusal else {
         return Ok(ExitCode::SUCCESS);
     };
-    if refusal == Refusal::Multiple {
+    if refusal == EditRefusal::Multiple {
         context.warn(&format!("{key} has multiple values"));
-        if request.action == Action::Set {
+        if request.action == ConfigAction::Set {
             let message = format!(
                 "cannot overwrite multiple values with a single value\n       \
                  Use a regexp, --add or --replace-all to change {}.",
@@ -131,13 +131,13 @@ fn normal_value(
     let Some(value_type) = request.value_type else {
         return Ok(value);
     };
-    let origin = Origin {
-        scope: Scope::Command,
+    let origin = ConfigOrigin {
+        scope: ConfigScope::Command,
         kind: OriginKind::CommandLine,
         name: BString::default(),
         path: None,
     };
-    let entry = EntryRef {
+    let entry = ConfigEntry {
         key: name,
         value: Some(value.as_bstr()),
         origin: &origin,

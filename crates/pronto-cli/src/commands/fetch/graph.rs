@@ -1,6 +1,6 @@
 //! Writes the commit-graph after a fetch.
 
-use pronto::commit_graph::{self, Source, Split, WriteOptions};
+use pronto::commit_graph::{self, CommitSource, GraphWriteOptions, SplitStrategy};
 use pronto::support::{self, Operation};
 use pronto::{ErrorKind, Repository, Watch};
 
@@ -28,9 +28,9 @@ pub(super) fn write(
     repository: &Repository,
     context: &mut Context,
 ) -> Result<(), CliError> {
-    let mut options = WriteOptions::default();
-    options.source = Source::Reachable;
-    options.split = Some(Split::Merge);
+    let mut options = GraphWriteOptions::default();
+    options.source = CommitSource::Reachable;
+    options.split = Some(SplitStrategy::Merge);
     let progress = context.progress(args.progress, args.quiet);
     let watch = Watch::from(&context.interrupt).with_progress(&*progress);
     match commit_graph::write(repository, &options, &watch) {

@@ -9,16 +9,16 @@ use std::os::unix::ffi::OsStrExt;
 use bstr::{BString, ByteSlice};
 use pronto::config::{Config, value};
 use pronto::fetch::{Options, Outcome};
-use pronto::remote::{Family, Remote};
+use pronto::remote::{AddressFamily, Remote};
 use pronto::submodules::{FetchRecursion, FetchStep, FetchTask, Fetching};
 use pronto::{ObjectId, Repository, Watch};
 
 use super::Args;
 use crate::{CliError, Context};
-use children::Child;
+use children::FetchProcess;
 
 /// The treatment of submodules by a fetch.
-pub(super) struct Modules {
+pub(super) struct SubmoduleTreatment {
     /// The recursion mode for all submodules, from the command line or `fetch.recurseSubmodules`.
     all: Option<FetchRecursion>,
     /// The recursion mode for submodules without a setting (`--recurse-submodules-default`).
@@ -32,7 +32,7 @@ pub(super) struct Modules {
     prefix: OsString,
 }
 
-impl Modules {
+impl SubmoduleTreatment {
     /// Reads the arguments and settings. It must be called before refs change.
     ///
     /// # Errors
@@ -61,7 +61,7 @@ impl Modules {
         let default = args.recurse_submodules_default.as_deref();
         let default = default
             .map(|text| FetchRecursion::parse("--recurse-submodules-default", Some(text.into())));
-        let mut modules = Modules {
+        let mut modules = SubmoduleTreatment {
             all,
             default: default.transpose()?.unwrap_or_default(),
             jobs: 1,
@@ -117,7 +117,7 @@ impl Modules {
             return Ok(false);
         }
         let words = words(self.all, args, options, remote, repository.config())?;
-        let mut run = Run {
+        let mut run = SubmoduleFetch {
             modules: self,
             repository: &repository,
             words,
@@ -140,8 +140,8 @@ impl Modules {
 }
 
 /// The fetches in submodules after one fetch in the superproject.
-struct Run<'a> {
-    modules: &'a Modules,
+struct SubmoduleFetch<'a> {
+    modules: &'a SubmoduleTreatment,
     repository: &'a Repository,
     /// The arguments that all child processes share.
     words: Vec<OsString>,
@@ -151,14 +151,14 @@ struct Run<'a> {
     failed: Vec<BString>,
 }
 
-impl Run<'_> {
+impl SubmoduleFetch<'_> {
     fn all(&mut self, steps: Vec<FetchStep>, context: &mut Context) -> Result<(), CliError> {
         let (mut tasks, mut children) = (Vec::new(), Vec::new());
         for step in steps {
             match step {
                 FetchStep::Collision(collision) => context.warn(&collision.to_string()),
                 FetchStep::Inaccessible { path, by } => {
-                    let mut child = Child::default();
+                    let mut child = FetchProcess::default();
                     let at = self.at(by)?;
                     self.is_failed |= by.is_none();
                     child.message = Some(format!("Could not access submodule '{path}'{at}"));
@@ -209,7 +209,7 @@ impl Run<'_> {
         task: &FetchTask,
         last: &[BString],
         context: &Context,
-    ) -> Result<Child, CliError> {
+    ) -> Result<FetchProcess, CliError> {
         let mut prefix = OsString::from("--submodule-prefix=");
         prefix.push(&self.modules.prefix);
         prefix.push(OsStr::from_bytes(&task.path));
@@ -226,15 +226,15 @@ impl Run<'_> {
             .args(["--recurse-submodules-default", default])
             .arg(prefix)
             .args(last.iter().map(|word| OsStr::from_bytes(word)));
-        Ok(Child {
+        Ok(FetchProcess {
             command: Some(command),
-            ..Child::default()
+            ..FetchProcess::default()
         })
     }
 
     fn run(
         &mut self,
-        children: Vec<Child>,
+        children: Vec<FetchProcess>,
         tasks: &[FetchTask],
         context: &mut Context,
     ) -> Result<(), CliError> {
@@ -336,8 +336,8 @@ fn words(
         ("-v", is_verbose && args.verbose > 1),
         ("-v", is_verbose),
         ("-q", args.quiet),
-        ("--ipv4", options.settings.family == Family::V4),
-        ("--ipv6", options.settings.family == Family::V6),
+        ("--ipv4", options.settings.family == AddressFamily::V4),
+        ("--ipv6", options.settings.family == AddressFamily::V6),
         ("--no-write-fetch-head", !options.write_fetch_head),
     ];
     let given = given.into_iter().filter(|(_, given)| *given);

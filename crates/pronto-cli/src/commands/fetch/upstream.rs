@@ -2,7 +2,7 @@
 
 use bstr::{BString, ByteSlice};
 use pronto::Repository;
-use pronto::fetch::{Flag, Note, Outcome, Update};
+use pronto::fetch::{Flag, Outcome, Update, UpdateNote};
 use pronto::remote::Remote;
 use pronto::switch;
 
@@ -17,8 +17,9 @@ pub(super) fn may_follow(outcome: &Outcome, is_atomic: bool) -> bool {
 
 /// Returns whether the update of a ref was rejected, which Git detects before it writes any ref.
 pub(super) fn has_refusals(outcome: &Outcome) -> bool {
-    let is_refused =
-        |update: &Update| update.flag == Flag::Rejected && update.note != Some(Note::NotWritten);
+    let is_refused = |update: &Update| {
+        update.flag == Flag::Rejected && update.note != Some(UpdateNote::NotWritten)
+    };
     outcome.updates.iter().any(is_refused)
 }
 

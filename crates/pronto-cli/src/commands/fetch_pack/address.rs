@@ -4,7 +4,7 @@ use std::io::Write;
 
 use bstr::{BStr, ByteSlice};
 use pronto::remote::connection;
-use pronto::wire::{Address, is_url};
+use pronto::wire::{RemoteAddress, is_url};
 
 use crate::{CliError, Context, ExitCode};
 
@@ -26,7 +26,7 @@ pub(super) fn check(url: &BStr) -> Result<(), CliError> {
 
 /// Prints the parts of `url` (`--diag-url`).
 pub(super) fn print(url: &BStr, context: &mut Context) -> Result<ExitCode, CliError> {
-    let address = Address::parse(url).map_err(connection::from_wire);
+    let address = RemoteAddress::parse(url).map_err(connection::from_wire);
     let address = address.map_err(CliError::of)?;
     let out = &mut context.out;
     writeln!(
@@ -35,16 +35,16 @@ pub(super) fn print(url: &BStr, context: &mut Context) -> Result<ExitCode, CliEr
         address.protocol()
     )?;
     let path = match address {
-        Address::File { path } => {
+        RemoteAddress::File { path } => {
             writeln!(out, "Diag: hostandport={}", authority(url))?;
             path
         }
-        Address::Git { path, .. } if authority(url).contains(&b'@') => {
+        RemoteAddress::Git { path, .. } if authority(url).contains(&b'@') => {
             // `git://` has no users, so Git does not split off a user name.
             writeln!(out, "Diag: hostandport={}", authority(url))?;
             path
         }
-        Address::Git { host, port, path } => {
+        RemoteAddress::Git { host, port, path } => {
             let host = match host.contains(':') {
                 true => format!("[{host}]"),
                 false => host,
@@ -53,7 +53,7 @@ pub(super) fn print(url: &BStr, context: &mut Context) -> Result<ExitCode, CliEr
             writeln!(out, "Diag: hostandport={host}{port}")?;
             path
         }
-        Address::Ssh { host, port, path } => {
+        RemoteAddress::Ssh { host, port, path } => {
             let port = port.map_or_else(|| "NONE".to_owned(), |port| port.to_string());
             writeln!(out, "Diag: userandhost={host}\nDiag: port={port}")?;
             path

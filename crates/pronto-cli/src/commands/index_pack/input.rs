@@ -9,26 +9,26 @@ use pronto_io::descriptor;
 use pronto_io::error::IoContext;
 use pronto_io::progress::{Meter, Progress};
 use pronto_odb::Inventory;
-use pronto_pack::indexer::{self, Existing, Inspect};
+use pronto_pack::indexer::{self, ExistingObjects, Inspect};
 use pronto_pack::{Error, ErrorKind};
 
 use super::Args;
 use crate::Context;
 
 /// Standard input, preceded by the bytes that the caller has read from it.
-pub(crate) struct Input {
+pub(crate) struct PackInput {
     header: Vec<u8>,
     at: usize,
     file: File,
 }
 
-impl Input {
+impl PackInput {
     /// Opens standard input after the header `VERSION,COUNT` of a pack, if one is given
     /// (`--pack_header`).
     ///
     /// # Errors
     /// Fails if the header is malformed, or if standard input is closed.
-    pub(crate) fn new(header: Option<&str>) -> Result<Input, Error> {
+    pub(crate) fn new(header: Option<&str>) -> Result<PackInput, Error> {
         let header = match header {
             Some(text) => parse_header(text).ok_or_else(|| {
                 Error::new(ErrorKind::Unsupported, format!("bad --pack_header: {text}"))
@@ -38,7 +38,7 @@ impl Input {
         let file = descriptor::duplicate(0).map_err(|error| {
             Error::new(ErrorKind::Io, "cannot read the standard input").because(error)
         })?;
-        Ok(Input {
+        Ok(PackInput {
             header,
             at: 0,
             file: file.into(),
@@ -77,7 +77,7 @@ fn parse_header(text: &str) -> Option<Vec<u8>> {
     Some(header)
 }
 
-impl Read for Input {
+impl Read for PackInput {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let header = &self.header[self.at..];
         if header.is_empty() {
@@ -107,15 +107,15 @@ pub(super) fn no_input() -> Error {
 
 /// The progress output that the arguments request.
 #[derive(Default)]
-pub(crate) struct Watch {
+pub(crate) struct IndexWatch {
     all: bool,
     resolving: bool,
     end: bool,
 }
 
-impl Watch {
+impl IndexWatch {
     pub(super) fn asked_for(args: &Args) -> Self {
-        Watch {
+        IndexWatch {
             all: args.verbose > 0,
             resolving: args.show_resolving_progress,
             end: args.report_end_of_input,
@@ -128,19 +128,19 @@ impl Watch {
         inventory: Option<&Inventory>,
         inspect: Option<&dyn Inspect>,
         context: &mut Context,
-        work: impl FnOnce(&indexer::Context<'_>) -> T,
+        work: impl FnOnce(&indexer::IndexContext<'_>) -> T,
     ) -> T {
         let mut progress = context.prompt_progress(self.all || self.resolving);
         if !self.all {
             progress = Arc::new(OnlyResolving(progress));
         }
-        work(&indexer::Context {
-            existing: inventory.map(|inventory| inventory as &dyn Existing),
+        work(&indexer::IndexContext {
+            existing: inventory.map(|inventory| inventory as &dyn ExistingObjects),
             progress: &*progress,
             interrupt: Some(&context.interrupt),
             arrived: self.end.then_some(&report_end),
             inspect,
-            ..indexer::Context::default()
+            ..indexer::IndexContext::default()
         })
     }
 }

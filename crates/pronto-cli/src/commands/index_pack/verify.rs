@@ -3,19 +3,19 @@
 use std::io::Write;
 use std::path::Path;
 
-use pronto::fsck::Inspector;
-use pronto_io::view::Access;
+use pronto::fsck::FsckInspector;
+use pronto_io::view::ViewAccess;
 use pronto_pack::ErrorKind;
-use pronto_pack::idx::Index;
+use pronto_pack::idx::PackIndex;
 use pronto_pack::indexer::{Checked, Inspect, Options, check_file};
 
-use super::{Watch, with_other_end};
+use super::{IndexWatch, with_other_end};
 use crate::commands::shared::bad_pack;
 use crate::{CliError, Context};
 
 /// The listing of a pack (`verify-pack`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Listing {
+pub(crate) enum VerifyListing {
     Nothing,
     /// The number of entries at each delta depth (`--stat-only`).
     Counts,
@@ -27,10 +27,10 @@ pub(crate) enum Listing {
 pub(crate) struct Verification<'a> {
     pub(crate) pack: &'a Path,
     pub(crate) index: &'a Path,
-    pub(crate) listing: Listing,
-    pub(crate) watch: &'a Watch,
+    pub(crate) listing: VerifyListing,
+    pub(crate) watch: &'a IndexWatch,
     /// The inspector of objects; `None` if contents are not checked.
-    pub(crate) inspector: Option<&'a Inspector<'a>>,
+    pub(crate) inspector: Option<&'a FsckInspector<'a>>,
 }
 
 impl Verification<'_> {
@@ -45,7 +45,7 @@ impl Verification<'_> {
             check_file(self.pack, &options, watched)
         });
         if let Some(inspector) = self.inspector {
-            bad_pack::tell(inspector, context);
+            bad_pack::print(inspector, context);
         }
         let checked = checked
             .map_err(|error| bad_pack::report(error, options.max_input_size_bytes, context))?;
@@ -66,7 +66,7 @@ impl Verification<'_> {
     }
 }
 
-fn open(index: &Path, options: &Options, context: &mut Context) -> Result<Index, CliError> {
+fn open(index: &Path, options: &Options, context: &mut Context) -> Result<PackIndex, CliError> {
     let shown = index.display();
     let pack = with_other_end(index, "idx", "pack").ok();
     if !pack.is_some_and(|pack| pack.is_file()) {
@@ -74,7 +74,7 @@ fn open(index: &Path, options: &Options, context: &mut Context) -> Result<Index,
             "Cannot open existing pack file '{shown}'"
         )));
     }
-    Index::open(index, options.kind, Access::Auto).map_err(|error| {
+    PackIndex::open(index, options.kind, ViewAccess::Auto).map_err(|error| {
         let remark = match error.kind() {
             ErrorKind::FanoutOrder => Some(format!("non-monotonic index {shown}")),
             ErrorKind::IndexSize => Some(format!("wrong index v2 file size in {shown}")),
@@ -97,8 +97,8 @@ fn invalid(file: &Path) -> CliError {
 }
 
 /// Prints the entries of the pack, and the number of entries at each delta depth.
-fn list(checked: &Checked, listing: Listing, context: &mut Context) -> Result<(), CliError> {
-    if listing == Listing::Nothing {
+fn list(checked: &Checked, listing: VerifyListing, context: &mut Context) -> Result<(), CliError> {
+    if listing == VerifyListing::Nothing {
         return Ok(());
     }
     let out = &mut context.out;
@@ -109,7 +109,7 @@ fn list(checked: &Checked, listing: Listing, context: &mut Context) -> Result<()
             chains.resize(depth + 1, 0);
         }
         chains[depth] += 1;
-        if listing == Listing::Counts {
+        if listing == VerifyListing::Counts {
             continue;
         }
         let (id, kind, size) = (entry.id, entry.kind.to_string(), entry.size_bytes);

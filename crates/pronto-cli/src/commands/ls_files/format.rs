@@ -9,7 +9,7 @@ use pronto_index::{EntryRef, mode};
 use std::io::Write;
 
 /// An entry with the values of its fields.
-pub(super) struct Line<'a> {
+pub(super) struct ListLine<'a> {
     pub(super) repository: &'a Repository,
     pub(super) entry: &'a EntryRef<'a>,
     /// The id, abbreviated on request.
@@ -18,7 +18,7 @@ pub(super) struct Line<'a> {
     pub(super) path: &'a BStr,
 }
 
-impl Line<'_> {
+impl ListLine<'_> {
     /// Returns the size of a blob. Other objects have no size.
     fn size(&self) -> Result<String, CliError> {
         if kind_of(self.entry.mode) != Kind::Blob {
@@ -36,10 +36,10 @@ impl Line<'_> {
 
 /// A parsed format.
 #[derive(Debug)]
-pub(super) struct Format(Vec<Part>);
+pub(super) struct ListFormat(Vec<ListFormatPart>);
 
 #[derive(Debug)]
-enum Part {
+enum ListFormatPart {
     Text(Vec<u8>),
     Mode,
     Name,
@@ -52,27 +52,29 @@ enum Part {
     EolByAttributes,
 }
 
-impl Format {
+impl ListFormat {
     /// Returns whether the format shows line endings (`%(eolinfo:index)`, `%(eolinfo:worktree)`,
     /// `%(eolattr)`).
     pub(super) fn shows_endings(&self) -> bool {
-        let shows = |part: &Part| {
+        let shows = |part: &ListFormatPart| {
             matches!(
                 part,
-                Part::EolInIndex | Part::EolInWorktree | Part::EolByAttributes
+                ListFormatPart::EolInIndex
+                    | ListFormatPart::EolInWorktree
+                    | ListFormatPart::EolByAttributes
             )
         };
         self.0.iter().any(shows)
     }
 
-    pub(super) fn parse(text: &[u8]) -> Result<Format, CliError> {
+    pub(super) fn parse(text: &[u8]) -> Result<ListFormat, CliError> {
         let mut parts = Vec::new();
         let mut rest = text;
         while let Some(at) = rest.find_byte(b'%') {
-            parts.push(Part::Text(rest[..at].to_vec()));
+            parts.push(ListFormatPart::Text(rest[..at].to_vec()));
             rest = &rest[at + 1..];
             if let Some((byte, length)) = literal(rest) {
-                parts.push(Part::Text(vec![byte]));
+                parts.push(ListFormatPart::Text(vec![byte]));
                 rest = &rest[length..];
                 continue;
             }
@@ -85,16 +87,16 @@ impl Format {
                         ))
                     })?;
                     parts.push(match &rest[1..end] {
-                        b"objectmode" => Part::Mode,
-                        b"objectname" => Part::Name,
-                        b"objecttype" => Part::Type,
-                        b"objectsize" => Part::Size { padded: false },
-                        b"objectsize:padded" => Part::Size { padded: true },
-                        b"stage" => Part::Stage,
-                        b"path" => Part::Path,
-                        b"eolinfo:index" => Part::EolInIndex,
-                        b"eolinfo:worktree" => Part::EolInWorktree,
-                        b"eolattr" => Part::EolByAttributes,
+                        b"objectmode" => ListFormatPart::Mode,
+                        b"objectname" => ListFormatPart::Name,
+                        b"objecttype" => ListFormatPart::Type,
+                        b"objectsize" => ListFormatPart::Size { padded: false },
+                        b"objectsize:padded" => ListFormatPart::Size { padded: true },
+                        b"stage" => ListFormatPart::Stage,
+                        b"path" => ListFormatPart::Path,
+                        b"eolinfo:index" => ListFormatPart::EolInIndex,
+                        b"eolinfo:worktree" => ListFormatPart::EolInWorktree,
+                        b"eolattr" => ListFormatPart::EolByAttributes,
                         other => {
                             let other = other.as_bstr();
                             let message = format!("bad ls-files format: %({other})");
@@ -111,37 +113,39 @@ impl Format {
                 }
             };
         }
-        parts.push(Part::Text(rest.to_vec()));
-        Ok(Format(parts))
+        parts.push(ListFormatPart::Text(rest.to_vec()));
+        Ok(ListFormat(parts))
     }
 
     pub(super) fn write(
         &self,
         out: &mut impl Write,
-        line: &Line<'_>,
+        line: &ListLine<'_>,
         endings: Option<&mut LineEndings<'_>>,
     ) -> Result<(), CliError> {
         let mut endings = endings;
         let entry = line.entry;
         for part in &self.0 {
             match part {
-                Part::Text(text) => out.write_all(text)?,
-                Part::Mode => write!(out, "{:06o}", entry.mode)?,
-                Part::Name => out.write_all(line.id)?,
-                Part::Type => write!(out, "{}", kind_of(entry.mode))?,
-                Part::Size { padded } => {
+                ListFormatPart::Text(text) => out.write_all(text)?,
+                ListFormatPart::Mode => write!(out, "{:06o}", entry.mode)?,
+                ListFormatPart::Name => out.write_all(line.id)?,
+                ListFormatPart::Type => write!(out, "{}", kind_of(entry.mode))?,
+                ListFormatPart::Size { padded } => {
                     let width = if *padded { 7 } else { 0 };
                     write!(out, "{:>width$}", line.size()?)?;
                 }
-                Part::Stage => write!(out, "{}", entry.stage())?,
-                Part::Path => out.write_all(line.path)?,
-                Part::EolInIndex | Part::EolInWorktree | Part::EolByAttributes => {
+                ListFormatPart::Stage => write!(out, "{}", entry.stage())?,
+                ListFormatPart::Path => out.write_all(line.path)?,
+                ListFormatPart::EolInIndex
+                | ListFormatPart::EolInWorktree
+                | ListFormatPart::EolByAttributes => {
                     let Some(endings) = &mut endings else {
                         continue;
                     };
                     let words = match part {
-                        Part::EolInIndex => endings.in_index(entry)?,
-                        Part::EolInWorktree => endings.in_worktree(entry.path),
+                        ListFormatPart::EolInIndex => endings.in_index(entry)?,
+                        ListFormatPart::EolInWorktree => endings.in_worktree(entry.path),
                         _ => endings.by_attributes(entry.path)?,
                     };
                     out.write_all(words.as_bytes())?;

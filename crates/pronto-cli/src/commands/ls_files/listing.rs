@@ -1,7 +1,7 @@
 //! Writes the lines of `ls-files`.
 
-use super::format::Line;
-use super::{Args, Excludes, Format};
+use super::format::ListLine;
+use super::{Args, Excludes, ListFormat};
 use crate::CliError;
 use crate::paths::{Quoting, relative, shown_path};
 use bstr::{BStr, BString, ByteSlice};
@@ -16,13 +16,13 @@ use std::os::unix::ffi::OsStrExt;
 
 /// The kinds of entries to list.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted {
+pub(super) struct ListedEntries {
     pub(super) cached: bool,
     pub(super) stage: bool,
 }
 
-impl Wanted {
-    pub(super) fn of(args: &Args) -> Wanted {
+impl ListedEntries {
+    pub(super) fn of(args: &Args) -> ListedEntries {
         let stage = args.stage || args.unmerged;
         let something = stage
             || args.deleted
@@ -30,7 +30,7 @@ impl Wanted {
             || args.modified
             || args.killed
             || args.resolve_undo;
-        Wanted {
+        ListedEntries {
             cached: args.cached || !something,
             stage,
         }
@@ -38,13 +38,13 @@ impl Wanted {
 }
 
 /// Writes lines, and records which pathspecs have matched.
-pub(super) struct Listing<'a> {
+pub(super) struct FileLister<'a> {
     repository: &'a Repository,
     index: &'a Index,
     args: &'a Args,
-    format: Option<Format>,
+    format: Option<ListFormat>,
     endings: Option<LineEndings<'a>>,
-    wanted: Wanted,
+    wanted: ListedEntries,
     pathspec: &'a Pathspec,
     seen: Vec<bool>,
     prefix: BString,
@@ -53,14 +53,14 @@ pub(super) struct Listing<'a> {
     abbrev: Option<Option<usize>>,
 }
 
-impl<'a> Listing<'a> {
+impl<'a> FileLister<'a> {
     pub(super) fn new(
         repository: &'a Repository,
         index: &'a Index,
         args: &'a Args,
-        format: Option<Format>,
+        format: Option<ListFormat>,
         pathspec: &'a Pathspec,
-    ) -> Result<Listing<'a>, CliError> {
+    ) -> Result<FileLister<'a>, CliError> {
         let prefix = match args.full_name {
             true => BString::default(),
             false => repository.prefix_or_empty(),
@@ -76,17 +76,17 @@ impl<'a> Listing<'a> {
                 (number > 0).then(|| Some(number.clamp(4, index.kind().len_in_hex())))
             }
         };
-        let shows_endings = args.eol || format.as_ref().is_some_and(Format::shows_endings);
+        let shows_endings = args.eol || format.as_ref().is_some_and(ListFormat::shows_endings);
         let endings = shows_endings
             .then(|| pronto::status::line_endings(repository))
             .transpose()?;
-        Ok(Listing {
+        Ok(FileLister {
             endings,
             repository,
             index,
             args,
             format,
-            wanted: Wanted::of(args),
+            wanted: ListedEntries::of(args),
             pathspec,
             seen: vec![false; pathspec.len()],
             prefix,
@@ -282,7 +282,7 @@ impl<'a> Listing<'a> {
             let mut name = self.name(entry.path);
             let end = name.pop();
             let id = self.id(entry.id.to_owned())?;
-            let line = Line {
+            let line = ListLine {
                 repository: self.repository,
                 entry,
                 id: id.as_bstr(),

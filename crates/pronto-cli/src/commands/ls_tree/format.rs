@@ -6,7 +6,7 @@ use crate::CliError;
 
 /// A part of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(super) enum TreeFormatPiece {
     Text(BString),
     Mode,
     Type,
@@ -17,46 +17,46 @@ pub(super) enum Piece {
 
 /// The parts of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Format {
-    pub(super) pieces: Vec<Piece>,
+pub(super) struct TreeFormat {
+    pub(super) pieces: Vec<TreeFormatPiece>,
 }
 
-fn space() -> Piece {
-    Piece::Text(" ".into())
+fn space() -> TreeFormatPiece {
+    TreeFormatPiece::Text(" ".into())
 }
 
-impl Format {
+impl TreeFormat {
     pub(super) fn ordinary() -> Self {
-        let tab = Piece::Text("\t".into());
+        let tab = TreeFormatPiece::Text("\t".into());
         let pieces = vec![
-            Piece::Mode,
+            TreeFormatPiece::Mode,
             space(),
-            Piece::Type,
+            TreeFormatPiece::Type,
             space(),
-            Piece::Name,
+            TreeFormatPiece::Name,
             tab,
-            Piece::Path,
+            TreeFormatPiece::Path,
         ];
-        Format { pieces }
+        TreeFormat { pieces }
     }
 
     pub(super) fn long() -> Self {
         let mut format = Self::ordinary();
         format
             .pieces
-            .splice(5..5, [space(), Piece::Size { padded: true }]);
+            .splice(5..5, [space(), TreeFormatPiece::Size { padded: true }]);
         format
     }
 
     pub(super) fn name_only() -> Self {
-        Format {
-            pieces: vec![Piece::Path],
+        TreeFormat {
+            pieces: vec![TreeFormatPiece::Path],
         }
     }
 
     pub(super) fn object_only() -> Self {
-        Format {
-            pieces: vec![Piece::Name],
+        TreeFormat {
+            pieces: vec![TreeFormatPiece::Name],
         }
     }
 
@@ -66,7 +66,7 @@ impl Format {
         let mut rest = text.as_bytes();
         while let Some(at) = rest.find_byte(b'%') {
             if at > 0 {
-                pieces.push(Piece::Text(rest[..at].into()));
+                pieces.push(TreeFormatPiece::Text(rest[..at].into()));
             }
             rest = &rest[at + 1..];
             let (piece, length) = parse_element(rest)?;
@@ -74,15 +74,15 @@ impl Format {
             rest = &rest[length..];
         }
         if !rest.is_empty() {
-            pieces.push(Piece::Text(rest.into()));
+            pieces.push(TreeFormatPiece::Text(rest.into()));
         }
-        Ok(Format { pieces })
+        Ok(TreeFormat { pieces })
     }
 }
 
 /// Parses the text after a percent sign, and returns its length.
-fn parse_element(text: &[u8]) -> Result<(Piece, usize), CliError> {
-    let literal = |byte: u8, length| Ok((Piece::Text(vec![byte].into()), length));
+fn parse_element(text: &[u8]) -> Result<(TreeFormatPiece, usize), CliError> {
+    let literal = |byte: u8, length| Ok((TreeFormatPiece::Text(vec![byte].into()), length));
     let bad = |what: String| Err(CliError::fatal(format!("bad ls-tree format: {what}")));
     let shown = text.as_bstr();
     match text {
@@ -103,12 +103,12 @@ fn parse_element(text: &[u8]) -> Result<(Piece, usize), CliError> {
         return bad(format!("element '{shown}' does not end in ')'"));
     };
     let piece = match &text[1..end] {
-        b"objectmode" => Piece::Mode,
-        b"objecttype" => Piece::Type,
-        b"objectname" => Piece::Name,
-        b"objectsize" => Piece::Size { padded: false },
-        b"objectsize:padded" => Piece::Size { padded: true },
-        b"path" => Piece::Path,
+        b"objectmode" => TreeFormatPiece::Mode,
+        b"objecttype" => TreeFormatPiece::Type,
+        b"objectname" => TreeFormatPiece::Name,
+        b"objectsize" => TreeFormatPiece::Size { padded: false },
+        b"objectsize:padded" => TreeFormatPiece::Size { padded: true },
+        b"path" => TreeFormatPiece::Path,
         _ => return bad(format!("%{}", text[..=end].as_bstr())),
     };
     Ok((piece, end + 1))
@@ -120,12 +120,18 @@ mod tests {
 
     #[test]
     fn formats_are_taken_apart() {
-        let format = Format::parse("a%x09%(path)%%%n".into()).expect("well formed");
-        let text = |text: &str| Piece::Text(text.into());
-        let pieces = [text("a"), text("\t"), Piece::Path, text("%"), text("\n")];
+        let format = TreeFormat::parse("a%x09%(path)%%%n".into()).expect("well formed");
+        let text = |text: &str| TreeFormatPiece::Text(text.into());
+        let pieces = [
+            text("a"),
+            text("\t"),
+            TreeFormatPiece::Path,
+            text("%"),
+            text("\n"),
+        ];
         assert_eq!(format.pieces, pieces);
         for broken in ["%", "%(path", "%(nothing)", "%x0"] {
-            assert!(Format::parse(broken.into()).is_err(), "{broken}");
+            assert!(TreeFormat::parse(broken.into()).is_err(), "{broken}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use pronto::Repository;
 use pronto::config::Config;
-use pronto::push::{Outcome, Status};
+use pronto::push::{Outcome, PushStatus};
 
 use crate::{CliError, Context};
 
@@ -24,14 +24,14 @@ impl Rejections {
         let mut found = Rejections::default();
         for pushed in &outcome.refs {
             match pushed.status {
-                Status::RejectNonFastForward if head.as_ref() == Some(&pushed.name) => {
+                PushStatus::RejectNonFastForward if head.as_ref() == Some(&pushed.name) => {
                     found.current = true;
                 }
-                Status::RejectNonFastForward => found.other = true,
-                Status::RejectAlreadyExists => found.already_exists = true,
-                Status::RejectFetchFirst => found.fetch_first = true,
-                Status::RejectNeedsForce => found.needs_force = true,
-                Status::RejectRemoteUpdated => found.needs_update = true,
+                PushStatus::RejectNonFastForward => found.other = true,
+                PushStatus::RejectAlreadyExists => found.already_exists = true,
+                PushStatus::RejectFetchFirst => found.fetch_first = true,
+                PushStatus::RejectNeedsForce => found.needs_force = true,
+                PushStatus::RejectRemoteUpdated => found.needs_update = true,
                 _ => {}
             }
         }

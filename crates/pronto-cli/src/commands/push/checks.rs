@@ -1,7 +1,7 @@
 //! Checks before a push: refuses calls and settings, or hands them to git.
 
 use bstr::ByteSlice;
-use pronto::config::{Config, EntryRef};
+use pronto::config::{Config, ConfigEntry};
 use pronto::{Repository, remote};
 
 use super::Args;
@@ -14,7 +14,7 @@ pub(super) fn refuse_malformed_settings(repository: &Repository) -> Result<(), C
     let config = repository.config();
     for key in ["hook.jobs", "hook.pre-push.jobs"] {
         // Git warns about other values when it looks for the first hook.
-        let is_number = |entry: &EntryRef<'_>| matches!(entry.i32(), Ok(-1 | 1..));
+        let is_number = |entry: &ConfigEntry<'_>| matches!(entry.i32(), Ok(-1 | 1..));
         if !config.entries(key).all(|entry| is_number(&entry)) {
             return Err(CliError::unsupported(format!("this value of '{key}'")));
         }
@@ -65,7 +65,7 @@ pub(super) fn check_settings(config: &Config, context: &Context) -> Result<(), C
     Ok(())
 }
 
-fn check_default(entry: &EntryRef<'_>) -> Result<(), CliError> {
+fn check_default(entry: &ConfigEntry<'_>) -> Result<(), CliError> {
     const KNOWN: [&[u8]; 6] = [
         b"nothing",
         b"matching",

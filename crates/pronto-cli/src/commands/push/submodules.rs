@@ -8,7 +8,7 @@ use std::process::Stdio;
 use bstr::{BStr, BString, ByteSlice};
 use pronto::config::{Config, value};
 use pronto::environment::variables_of_repository;
-use pronto::push::{self, Destination, Next, Options, Outcome, PushSpec};
+use pronto::push::{self, Options, Outcome, PushRemote, PushSpec, PushStep};
 use pronto::{ErrorKind, ObjectId, Repository, Watch, path, submodules};
 
 use crate::maintenance::own_program;
@@ -90,14 +90,14 @@ fn parse(text: Option<&BStr>, name: &str) -> Result<Recursion, CliError> {
 }
 
 /// A push together with its submodule mode.
-pub(super) struct Modules<'a> {
+pub(super) struct SubmodulePush<'a> {
     pub(super) repository: &'a Repository,
-    pub(super) destination: &'a Destination,
+    pub(super) destination: &'a PushRemote,
     pub(super) options: &'a Options,
     pub(super) recursion: Recursion,
 }
 
-impl Modules<'_> {
+impl SubmodulePush<'_> {
     /// Pushes to `url`. Submodules are pushed before, if the mode requests that.
     pub(super) fn push(
         &self,
@@ -141,11 +141,11 @@ impl Modules<'_> {
         tips: &[ObjectId],
         watch: &Watch<'_>,
         context: &mut Context,
-    ) -> Result<Next, CliError> {
+    ) -> Result<PushStep, CliError> {
         let next = match self.recursion {
-            Recursion::Off => return Ok(Next::Send),
-            Recursion::Only => Next::Keep,
-            Recursion::Check | Recursion::OnDemand => Next::Send,
+            Recursion::Off => return Ok(PushStep::Send),
+            Recursion::Only => PushStep::Keep,
+            Recursion::Check | Recursion::OnDemand => PushStep::Send,
         };
         if self.repository.is_bare() {
             return Ok(next);

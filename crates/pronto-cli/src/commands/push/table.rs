@@ -5,7 +5,7 @@ use std::fmt::Write;
 use bstr::{BStr, ByteSlice};
 use pronto::Repository;
 use pronto::fetch::pretty;
-use pronto::push::{Outcome, PushedRef, Rewritten, Status};
+use pronto::push::{Outcome, PushStatus, PushedRef, RewrittenRef};
 use pronto_hash::ObjectId;
 
 use crate::CliError;
@@ -30,15 +30,15 @@ pub(in super::super) fn render(
     url: &BStr,
     mode: Mode,
 ) -> Result<String, CliError> {
-    let mut table = Table {
+    let mut table = PushTable {
         repository,
         porcelain: mode.porcelain,
         rejected: mode.rejected,
         width: width(repository, &outcome.refs)?,
         text: String::new(),
     };
-    let is_change = |it: &PushedRef| it.status == Status::Ok;
-    let is_current = |it: &PushedRef| it.status == Status::UpToDate && mode.verbose;
+    let is_change = |it: &PushedRef| it.status == PushStatus::Ok;
+    let is_current = |it: &PushedRef| it.status == PushStatus::UpToDate && mode.verbose;
     let refs = &outcome.refs;
     // Git colours every line up to the last rejected ref.
     let colored = refs.iter().rposition(is_failure).map_or(0, |at| at + 1);
@@ -56,10 +56,13 @@ pub(in super::super) fn render(
 
 /// Returns whether the update of a ref failed.
 fn is_failure(pushed: &PushedRef) -> bool {
-    !matches!(pushed.status, Status::None | Status::Ok | Status::UpToDate)
+    !matches!(
+        pushed.status,
+        PushStatus::None | PushStatus::Ok | PushStatus::UpToDate
+    )
 }
 
-struct Table<'a> {
+struct PushTable<'a> {
     repository: &'a Repository,
     porcelain: bool,
     rejected: Paint,
@@ -68,7 +71,7 @@ struct Table<'a> {
 }
 
 /// A line of the table.
-struct Line<'a> {
+struct TableLine<'a> {
     flag: char,
     summary: String,
     from: Option<&'a BStr>,
@@ -76,7 +79,7 @@ struct Line<'a> {
     remark: Option<&'a str>,
 }
 
-impl Table<'_> {
+impl PushTable<'_> {
     fn add(&mut self, pushed: &PushedRef, is_colored: bool) -> Result<(), CliError> {
         if pushed.rewrites.is_empty() {
             let line = self.line(pushed, None)?;
@@ -92,11 +95,11 @@ impl Table<'_> {
     fn line<'a>(
         &self,
         pushed: &'a PushedRef,
-        rewrite: Option<&'a Rewritten>,
-    ) -> Result<Line<'a>, CliError> {
+        rewrite: Option<&'a RewrittenRef>,
+    ) -> Result<TableLine<'a>, CliError> {
         let from = pushed.peer.as_ref().map(|peer| peer.name.as_bstr());
         let to = rewrite.and_then(|rewrite| rewrite.name.as_ref());
-        let mut line = Line {
+        let mut line = TableLine {
             flag: '!',
             summary: "[rejected]".to_owned(),
             from,
@@ -105,26 +108,26 @@ impl Table<'_> {
         };
         let unless_deleted = from.filter(|_| !pushed.deletes);
         match pushed.status {
-            Status::None => {
+            PushStatus::None => {
                 line.flag = 'X';
                 line.summary = "[no match]".to_owned();
                 line.from = None;
             }
-            Status::Ok => self.succeed(pushed, rewrite, &mut line)?,
-            Status::UpToDate => {
+            PushStatus::Ok => self.succeed(pushed, rewrite, &mut line)?,
+            PushStatus::UpToDate => {
                 line.flag = '=';
                 line.summary = "[up to date]".to_owned();
             }
-            Status::RejectNoDelete => {
+            PushStatus::RejectNoDelete => {
                 line.from = None;
                 line.remark = Some("remote does not support deleting refs");
             }
-            Status::RemoteReject => {
+            PushStatus::RemoteReject => {
                 line.summary = "[remote rejected]".to_owned();
                 line.from = unless_deleted;
                 line.remark = pushed.remark.as_deref();
             }
-            Status::ExpectingReport => {
+            PushStatus::ExpectingReport => {
                 line.summary = "[remote failure]".to_owned();
                 line.from = unless_deleted;
                 line.remark = Some("remote failed to report status");
@@ -137,8 +140,8 @@ impl Table<'_> {
     fn succeed(
         &self,
         pushed: &PushedRef,
-        rewrite: Option<&Rewritten>,
-        line: &mut Line<'_>,
+        rewrite: Option<&RewrittenRef>,
+        line: &mut TableLine<'_>,
     ) -> Result<(), CliError> {
         let old = rewrite.and_then(|it| it.old).unwrap_or(pushed.old);
         let new = rewrite.and_then(|it| it.new).unwrap_or(pushed.new);
@@ -175,8 +178,8 @@ impl Table<'_> {
         Ok(self.repository.abbreviate(id)?)
     }
 
-    fn write(&mut self, line: &Line<'_>, is_colored: bool) {
-        let Line {
+    fn write(&mut self, line: &TableLine<'_>, is_colored: bool) {
+        let TableLine {
             flag,
             summary,
             from,
@@ -206,15 +209,15 @@ impl Table<'_> {
     }
 }
 
-fn reason(status: Status) -> Option<&'static str> {
+fn reason(status: PushStatus) -> Option<&'static str> {
     Some(match status {
-        Status::RejectNonFastForward => "non-fast-forward",
-        Status::RejectAlreadyExists => "already exists",
-        Status::RejectFetchFirst => "fetch first",
-        Status::RejectNeedsForce => "needs force",
-        Status::RejectStale => "stale info",
-        Status::RejectRemoteUpdated => "remote ref updated since checkout",
-        Status::AtomicPushFailed => "atomic push failed",
+        PushStatus::RejectNonFastForward => "non-fast-forward",
+        PushStatus::RejectAlreadyExists => "already exists",
+        PushStatus::RejectFetchFirst => "fetch first",
+        PushStatus::RejectNeedsForce => "needs force",
+        PushStatus::RejectStale => "stale info",
+        PushStatus::RejectRemoteUpdated => "remote ref updated since checkout",
+        PushStatus::AtomicPushFailed => "atomic push failed",
         _ => return None,
     })
 }

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BString, ByteSlice};
-use pronto::configured_remotes::{self, AddOptions, Mirror};
+use pronto::configured_remotes::{self, AddRemoteOptions, Mirror};
 use pronto::refs::RefName;
 use pronto::remote::Tags;
 
@@ -18,7 +18,7 @@ pub(super) fn run(
     context: &mut Context,
 ) -> Result<ExitCode, CliError> {
     let repository = context.repository()?;
-    let mut options = AddOptions::new(name.clone(), url.clone());
+    let mut options = AddRemoteOptions::new(name.clone(), url.clone());
     options.mirror = mirror(args, context)?;
     if options.mirror.is_some() && args.master.is_some() {
         let message = "specifying a master branch makes no sense with --mirror";

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto::configured_remotes::{self, Kind, UrlChange};
-use pronto::push::Destination;
+use pronto::push::PushRemote;
 use pronto::{ErrorKind, Watch};
 
 use super::{Args, EXISTS, configured, unsupported, warn_of_default};
@@ -18,7 +18,7 @@ pub(super) fn get_url(
     let repository = context.repository()?;
     let remote = configured(&repository, name, "")?;
     let urls = match args.push {
-        true => Destination::of(&repository, remote)?.urls,
+        true => PushRemote::of(&repository, remote)?.urls,
         false => remote.urls,
     };
     let shown = if args.all { urls.len() } else { 1 };

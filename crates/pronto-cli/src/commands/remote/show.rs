@@ -4,7 +4,9 @@ use std::io::Write;
 
 use bstr::{BString, ByteSlice};
 use pronto::Watch;
-use pronto::configured_remotes::{self, Branch, PushState, Pushed, Rebase, Standing, State};
+use pronto::configured_remotes::{
+    self, BranchState, ConfiguredBranch, ConfiguredPush, PullRebase, PushState, RemoteState,
+};
 use pronto::remote::Remote;
 
 use super::{Args, update};
@@ -41,7 +43,7 @@ pub(super) fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-fn show_urls(remote: &Remote, state: &State, context: &mut Context) -> Result<(), CliError> {
+fn show_urls(remote: &Remote, state: &RemoteState, context: &mut Context) -> Result<(), CliError> {
     let out = &mut context.out;
     writeln!(out, "* remote {}", remote.name)?;
     writeln!(out, "  Fetch URL: {}", remote.url()?)?;
@@ -69,14 +71,18 @@ fn show_urls(remote: &Remote, state: &State, context: &mut Context) -> Result<()
 }
 
 /// Returns the suffix of headings for remotes that were not queried (`remote show -n`).
-fn not_queried(state: &State) -> &'static str {
+fn not_queried(state: &RemoteState) -> &'static str {
     match state.heads {
         None => " (status not queried)",
         Some(_) => "",
     }
 }
 
-fn show_branches(remote: &Remote, state: &State, context: &mut Context) -> Result<(), CliError> {
+fn show_branches(
+    remote: &Remote,
+    state: &RemoteState,
+    context: &mut Context,
+) -> Result<(), CliError> {
     let out = &mut context.out;
     let note = not_queried(state);
     match state.branches.len() {
@@ -94,14 +100,14 @@ fn show_branches(remote: &Remote, state: &State, context: &mut Context) -> Resul
         }
         match branch.standing {
             None => {}
-            Some(Standing::New) => write!(
+            Some(BranchState::New) => write!(
                 out,
                 " new (next fetch will store in remotes/{})",
                 remote.name
             )?,
-            Some(Standing::Tracked) => write!(out, " tracked")?,
-            Some(Standing::Skipped) => write!(out, " skipped")?,
-            Some(Standing::Stale) => write!(out, " stale (use 'git remote prune' to remove)")?,
+            Some(BranchState::Tracked) => write!(out, " tracked")?,
+            Some(BranchState::Skipped) => write!(out, " skipped")?,
+            Some(BranchState::Stale) => write!(out, " stale (use 'git remote prune' to remove)")?,
             Some(other) => return Err(CliError::unknown_outcome(&other)),
         }
         writeln!(out)?;
@@ -114,7 +120,7 @@ fn pad(out: &mut impl Write, length: usize, width: usize) -> std::io::Result<()>
     write!(out, "{:1$}", "", width.saturating_sub(length))
 }
 
-fn show_pulls(state: &State, context: &mut Context) -> Result<(), CliError> {
+fn show_pulls(state: &RemoteState, context: &mut Context) -> Result<(), CliError> {
     match state.pulls.len() {
         0 => return Ok(()),
         1 => writeln!(context.out, "  Local branch configured for 'git pull':")?,
@@ -122,9 +128,12 @@ fn show_pulls(state: &State, context: &mut Context) -> Result<(), CliError> {
     }
     let names = state.pulls.iter().map(|branch| branch.name.len());
     let width = names.max().unwrap_or(0);
-    let any_rebases = state.pulls.iter().any(|branch| branch.rebase != Rebase::No);
+    let any_rebases = state
+        .pulls
+        .iter()
+        .any(|branch| branch.rebase != PullRebase::No);
     for branch in &state.pulls {
-        if branch.rebase != Rebase::No && branch.merges.len() > 1 {
+        if branch.rebase != PullRebase::No && branch.merges.len() > 1 {
             context.report_error(&format!(
                 "invalid branch.{}.merge; cannot rebase onto > 1 branch",
                 branch.name
@@ -139,7 +148,7 @@ fn show_pulls(state: &State, context: &mut Context) -> Result<(), CliError> {
 }
 
 fn show_pull(
-    branch: &Branch,
+    branch: &ConfiguredBranch,
     mut width: usize,
     any_rebases: bool,
     context: &mut Context,
@@ -148,9 +157,9 @@ fn show_pull(
     let first = branch.merges.first().cloned().unwrap_or_default();
     width += 4;
     match branch.rebase {
-        Rebase::Yes => writeln!(out, " rebases onto remote {first}")?,
-        Rebase::Interactive => writeln!(out, " rebases interactively onto remote {first}")?,
-        Rebase::Merges => {
+        PullRebase::Yes => writeln!(out, " rebases onto remote {first}")?,
+        PullRebase::Interactive => writeln!(out, " rebases interactively onto remote {first}")?,
+        PullRebase::Merges => {
             writeln!(
                 out,
                 " rebases interactively (with merges) onto remote {first}"
@@ -168,7 +177,7 @@ fn show_pull(
     Ok(())
 }
 
-fn show_pushes(state: &State, context: &mut Context) -> Result<(), CliError> {
+fn show_pushes(state: &RemoteState, context: &mut Context) -> Result<(), CliError> {
     let out = &mut context.out;
     let note = not_queried(state);
     match state.pushes.len() {
@@ -176,7 +185,7 @@ fn show_pushes(state: &State, context: &mut Context) -> Result<(), CliError> {
         1 => writeln!(out, "  Local ref configured for 'git push'{note}:")?,
         _ => writeln!(out, "  Local refs configured for 'git push'{note}:")?,
     }
-    let longest = |length: fn(&Pushed) -> usize| state.pushes.iter().map(length).max();
+    let longest = |length: fn(&ConfiguredPush) -> usize| state.pushes.iter().map(length).max();
     let source_width = longest(|push| push.source.len()).unwrap_or(0);
     let width = longest(|push| push.destination.len()).unwrap_or(0);
     for push in &state.pushes {

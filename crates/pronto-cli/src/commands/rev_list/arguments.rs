@@ -5,9 +5,9 @@ use std::io::Read;
 use bstr::{BStr, BString, ByteSlice};
 use pronto::Repository;
 use pronto::revision::{RevisionParser, RevisionSet};
-use pronto::walk::{Order, WalkOptions, WalkSide};
+use pronto::walk::{WalkOptions, WalkOrder, WalkSide};
 
-use super::limits::Words;
+use super::limits::ArgumentWords;
 use crate::{CliError, Context};
 
 /// The parsed arguments of `rev-list`.
@@ -27,10 +27,10 @@ pub(super) struct Request {
 }
 
 /// The state of the parser.
-struct Parser<'a> {
+struct RevListParser<'a> {
     request: Request,
     repository: &'a Repository,
-    arguments: Words<'a>,
+    arguments: ArgumentWords<'a>,
     revisions: RevisionParser<'a>,
     default: Option<BString>,
     has_separator: bool,
@@ -46,13 +46,13 @@ pub(super) fn parse(
     repository: &Repository,
     context: &mut Context,
 ) -> Result<Request, CliError> {
-    let mut parser = Parser {
+    let mut parser = RevListParser {
         request: Request {
             names: true,
             ..Request::default()
         },
         repository,
-        arguments: Words::new(arguments),
+        arguments: ArgumentWords::new(arguments),
         revisions: RevisionParser::new(repository),
         default: None,
         has_separator: arguments.iter().any(|argument| argument == "--"),
@@ -67,7 +67,7 @@ pub(super) fn parse(
     parser.finish()
 }
 
-impl Parser<'_> {
+impl RevListParser<'_> {
     fn all(&mut self) -> Result<(), CliError> {
         let mut are_options_over = false;
         while let Some(argument) = self.arguments.next() {
@@ -137,8 +137,8 @@ impl Parser<'_> {
         let request = &mut self.request;
         let walk = &mut request.walk;
         match option.as_bytes() {
-            b"--topo-order" => walk.order = Order::Topological,
-            b"--date-order" => walk.order = Order::TopologicalByDate,
+            b"--topo-order" => walk.order = WalkOrder::Topological,
+            b"--date-order" => walk.order = WalkOrder::TopologicalByDate,
             b"--first-parent" => walk.first_parent = true,
             b"--merges" => walk.min_parents = 2,
             b"--no-merges" => walk.max_parents = Some(1),

@@ -8,13 +8,13 @@ use pronto_io::short::Short as _;
 use crate::CliError;
 
 /// An iterator over arguments, which gives access to the values of options.
-pub(crate) struct Words<'a> {
+pub(crate) struct ArgumentWords<'a> {
     rest: std::slice::Iter<'a, BString>,
 }
 
-impl<'a> Words<'a> {
+impl<'a> ArgumentWords<'a> {
     pub(crate) fn new(arguments: &'a [BString]) -> Self {
-        Words {
+        ArgumentWords {
             rest: arguments.iter(),
         }
     }

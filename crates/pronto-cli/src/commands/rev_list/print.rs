@@ -4,14 +4,14 @@ use std::io::Write;
 
 use bstr::{BStr, ByteSlice};
 use pronto::history::Commits;
-use pronto::walk::Walked;
+use pronto::walk::WalkedCommit;
 use pronto_hash::oid;
 
 use super::Request;
 use crate::CliError;
 
 /// Prints commits and objects, or counts them.
-pub(super) struct Printer<'a, W: Write> {
+pub(super) struct RevisionPrinter<'a, W: Write> {
     request: &'a Request,
     out: &'a mut W,
     left: u64,
@@ -20,9 +20,9 @@ pub(super) struct Printer<'a, W: Write> {
     line: Vec<u8>,
 }
 
-impl<'a, W: Write> Printer<'a, W> {
+impl<'a, W: Write> RevisionPrinter<'a, W> {
     pub(super) fn new(request: &'a Request, out: &'a mut W) -> Self {
-        Printer {
+        RevisionPrinter {
             request,
             out,
             left: 0,
@@ -31,7 +31,11 @@ impl<'a, W: Write> Printer<'a, W> {
         }
     }
 
-    pub(super) fn commit(&mut self, commits: &Commits<'_>, walked: Walked) -> Result<(), CliError> {
+    pub(super) fn commit(
+        &mut self,
+        commits: &Commits<'_>,
+        walked: WalkedCommit,
+    ) -> Result<(), CliError> {
         let request = self.request;
         if request.quiet {
             return Ok(());

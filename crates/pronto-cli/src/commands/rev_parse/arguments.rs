@@ -5,7 +5,7 @@ use pronto::repository::hash_name;
 use pronto::revision::RefSelection;
 use pronto_io::short::Short as _;
 
-use super::{Session, Symbolic, paths};
+use super::{ArgumentParser, Symbolic, paths};
 use crate::CliError;
 
 /// The shortest length of abbreviated ids.
@@ -90,7 +90,7 @@ fn with_value<'a>(option: &'a BStr, name: &str) -> Option<Option<&'a BStr>> {
     }
 }
 
-impl Session<'_> {
+impl ArgumentParser<'_> {
     pub(super) fn answer_option(&mut self, option: &BStr) -> Result<(), CliError> {
         if self.answer_mode(option)?
             || self.answer_value_option(option)?
@@ -127,7 +127,7 @@ impl Session<'_> {
             b"--symbolic" => self.symbolic = Symbolic::AsGiven,
             b"--symbolic-full-name" => self.symbolic = Symbolic::FullName,
             b"--end-of-options" => {
-                self.stage = super::Stage::Revisions;
+                self.stage = super::ArgumentStage::Revisions;
                 if self.filter.flags || self.filter.revisions {
                     self.show_file(option)?;
                 }
@@ -151,8 +151,8 @@ impl Session<'_> {
     fn answer_value_option(&mut self, option: &BStr) -> Result<bool, CliError> {
         if let Some(value) = with_value(option, "--path-format") {
             self.path_format = match value.map(|value| value.as_bytes()) {
-                Some(b"absolute") => paths::Format::Absolute,
-                Some(b"relative") => paths::Format::Relative,
+                Some(b"absolute") => paths::PathFormat::Absolute,
+                Some(b"relative") => paths::PathFormat::Relative,
                 Some(other) => {
                     let message = format!("unknown argument to --path-format: {}", other.as_bstr());
                     return Err(CliError::fatal(message));

@@ -6,12 +6,12 @@ use std::path::{Component, Path, PathBuf};
 use bstr::{BStr, BString, ByteSlice};
 use pronto::{Repository, path};
 
-use super::Session;
+use super::ArgumentParser;
 use crate::CliError;
 
 /// The form of printed paths (`--path-format`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Format {
+pub(super) enum PathFormat {
     /// The default form of each option.
     Default,
     /// Absolute paths without symbolic links (`absolute`).
@@ -20,7 +20,7 @@ pub(super) enum Format {
     Relative,
 }
 
-impl Session<'_> {
+impl ArgumentParser<'_> {
     /// Handles options that query a path or a state of the repository.
     pub(super) fn answer_place(&mut self, option: &BStr) -> Result<bool, CliError> {
         let repository = self.repository()?;
@@ -36,14 +36,14 @@ impl Session<'_> {
                 return Ok(true);
             }
             b"--git-dir" => {
-                let spoken = repository.spoken_git_dir();
-                let is_below = spoken == Path::new(".git") && repository.prefix().is_some();
-                let spoken = if is_below {
+                let display_path = repository.display_git_dir();
+                let is_below = display_path == Path::new(".git") && repository.prefix().is_some();
+                let display_path = if is_below {
                     repository.git_dir()
                 } else {
-                    spoken
+                    display_path
                 };
-                self.show_path(repository.git_dir(), spoken)?;
+                self.show_path(repository.git_dir(), display_path)?;
                 return Ok(true);
             }
             b"--absolute-git-dir" => {
@@ -52,12 +52,12 @@ impl Session<'_> {
             }
             b"--git-common-dir" => {
                 let common = repository.common_dir();
-                let spoken = if common == repository.git_dir() {
-                    repository.spoken_git_dir()
+                let display_path = if common == repository.git_dir() {
+                    repository.display_git_dir()
                 } else {
                     common
                 };
-                self.show_shared_path(common, spoken)?;
+                self.show_shared_path(common, display_path)?;
                 return Ok(true);
             }
             b"--show-prefix" => {
@@ -100,36 +100,36 @@ impl Session<'_> {
         let name = name
             .to_str()
             .map_err(|_| CliError::unsupported("paths in the repository that are no text"))?;
-        let spoken = repository.spoken_git_path(name);
-        if self.path_format == Format::Default {
+        let display_path = repository.display_git_path(name);
+        if self.path_format == PathFormat::Default {
             let prefix = repository.prefix_or_empty();
-            return self.print(from_prefix(spoken.as_bstr(), prefix.as_bstr()).as_bstr());
+            return self.print(from_prefix(display_path.as_bstr(), prefix.as_bstr()).as_bstr());
         }
-        let full = repository.working_dir().join(path::borrow(&spoken));
+        let full = repository.working_dir().join(path::borrow(&display_path));
         self.show_shared_path(&full, &full)
     }
 
     /// Prints a path as Git spells it, unless `--path-format` requests another form.
-    fn show_path(&mut self, full: &Path, spoken: &Path) -> Result<(), CliError> {
+    fn show_path(&mut self, full: &Path, display_path: &Path) -> Result<(), CliError> {
         let shown = match self.path_format {
-            Format::Default => spoken.to_owned(),
-            Format::Absolute => real(full),
-            Format::Relative => self.relative(full)?,
+            PathFormat::Default => display_path.to_owned(),
+            PathFormat::Absolute => real(full),
+            PathFormat::Relative => self.relative(full)?,
         };
         self.print(path::as_bytes(&shown))
     }
 
     /// Prints a path relative to the current directory, if both paths are relative to the top of
     /// the worktree.
-    fn show_shared_path(&mut self, full: &Path, spoken: &Path) -> Result<(), CliError> {
+    fn show_shared_path(&mut self, full: &Path, display_path: &Path) -> Result<(), CliError> {
         let repository = self.repository()?;
         let shown = match (self.path_format, repository.prefix()) {
-            (Format::Default, Some(prefix)) if spoken.is_relative() => {
-                relative_text(spoken, path::borrow(prefix))
+            (PathFormat::Default, Some(prefix)) if display_path.is_relative() => {
+                relative_text(display_path, path::borrow(prefix))
             }
-            (Format::Default, _) => spoken.to_owned(),
-            (Format::Absolute, _) => real(full),
-            (Format::Relative, _) => self.relative(full)?,
+            (PathFormat::Default, _) => display_path.to_owned(),
+            (PathFormat::Absolute, _) => real(full),
+            (PathFormat::Relative, _) => self.relative(full)?,
         };
         self.print(path::as_bytes(&shown))
     }

@@ -3,13 +3,13 @@
 use std::ops::ControlFlow;
 
 use bstr::ByteSlice;
-use pronto::refs::Broken;
+use pronto::refs::BrokenRef;
 use pronto::revision::RefSelection;
 
-use super::Session;
+use super::ArgumentParser;
 use crate::CliError;
 
-impl Session<'_> {
+impl ArgumentParser<'_> {
     /// Prints the selected refs that are not excluded, and clears the exclusions.
     pub(super) fn show_references(&mut self, selection: &RefSelection) -> Result<(), CliError> {
         let repository = self.repository()?;
@@ -22,8 +22,8 @@ impl Session<'_> {
             .for_each_or_broken(directory, |reference| {
                 let (name, id) = match reference {
                     Ok(reference) => (reference.name, reference.id),
-                    Err(Broken::Contents(name)) => (name, null),
-                    Err(Broken::Dangling(_)) => return Ok(ControlFlow::Continue(())),
+                    Err(BrokenRef::Contents(name)) => (name, null),
+                    Err(BrokenRef::Dangling(_)) => return Ok(ControlFlow::Continue(())),
                 };
                 if let Some(shown) = selection.shown(name, &excluded) {
                     found.push((id, shown.to_owned()));

@@ -11,15 +11,17 @@ use pronto_io::interrupt::Interrupt;
 use pronto_io::signals;
 use pronto_server::access::{self, EVERY_REPOSITORY, Grant};
 use pronto_server::bundles::Bundles;
-use pronto_server::config::{Config, DEFAULT_TEXT, Secret, StoreConfig, StoreRole, TlsFiles};
+use pronto_server::config::{
+    DEFAULT_TEXT, SecretText, ServerConfig, StoreConfig, StoreRole, TlsFiles,
+};
 use pronto_server::listings::Listings;
-use pronto_server::packs::PackCache;
-use pronto_server::service::{Git, Native};
+use pronto_server::packs::ServerPackCache;
+use pronto_server::service::{GitProgram, Native};
 use pronto_server::users::{self, Users};
-use pronto_server::{Control, Event, Options, Owner, Started, check, generate_token, serve};
+use pronto_server::{Control, Event, ImplicitUser, Options, Started, check, generate_token, serve};
 
-use super::log::Log;
-use super::{Args, Role};
+use super::log::ServeLog;
+use super::{Args, StoreDuty};
 use crate::commands::netsync::paths;
 use crate::maintenance::maintain_served;
 use crate::{CliError, Context, ExitCode};
@@ -44,26 +46,26 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
     let owner = match &args.config {
         Some(_) => None,
-        None => Some(Owner {
+        None => Some(ImplicitUser {
             name: OWNER.to_owned(),
             token: generate_token().map_err(failure)?,
         }),
     };
-    let greeting = Greeting::of(args, &config, owner.as_ref());
+    let greeting = ServeGreeting::of(args, &config, owner.as_ref());
     warn_of_plain_tokens(args, &config, context);
     let file = args.config.as_deref();
     let file = file.map(|path| environment.absolute(path));
-    let log = Log::start()?;
+    let log = ServeLog::start()?;
     let writer = log.writer();
-    let tell = Box::new(move |event: &Event| writer.write(event));
+    let on_event = Box::new(move |event: &Event| writer.write(event));
     let mut service = native()?;
     let cache = &config.cache;
     service.packs =
-        (cache.bytes > 0).then(|| Arc::new(PackCache::new(&cache.directory, cache.bytes)));
+        (cache.bytes > 0).then(|| Arc::new(ServerPackCache::new(&cache.directory, cache.bytes)));
     service.listings = Some(Arc::new(Listings::new(cache.listing_bytes)));
     let clone = &config.clone;
     service.bundles = (clone.bundle_uri).then(|| Arc::new(Bundles::new(clone.bundle_least_bytes)));
-    let mut options = Options::new(config, environment, Box::new(service), tell);
+    let mut options = Options::new(config, environment, Box::new(service), on_event);
     options.file = file;
     options.owner = owner;
     let (drain, reload) = (context.drain(), Interrupt::new());
@@ -98,13 +100,13 @@ pub(in crate::commands) fn native() -> Result<Native, CliError> {
         selections: Arc::default(),
         listings: None,
         bundles: None,
-        git: Git::default(),
+        git: GitProgram::default(),
     })
 }
 
 /// Returns the configuration: that of the file of `--config`, or the default, overridden by the
 /// options.
-fn config(args: &Args, context: &mut Context) -> Result<Config, CliError> {
+fn config(args: &Args, context: &mut Context) -> Result<ServerConfig, CliError> {
     let environment = context.environment()?;
     let directory = args.directory.as_ref();
     let directory = directory.map(|path| environment.absolute(path));
@@ -118,24 +120,26 @@ fn config(args: &Args, context: &mut Context) -> Result<Config, CliError> {
                 let message = "with --config, the file says who may push; --write is for none";
                 return Err(CliError::usage(message));
             }
-            let mut config = Config::read(&environment.absolute(file)).map_err(failure)?;
+            let mut config = ServerConfig::read(&environment.absolute(file)).map_err(failure)?;
             config.root = directory.unwrap_or(config.root);
             config
         }
-        (None, Some(directory)) => Config::without_file(directory),
+        (None, Some(directory)) => ServerConfig::without_file(directory),
         (None, None) if args.store.is_some() => {
-            Config::without_file(environment.current_dir().to_owned())
+            ServerConfig::without_file(environment.current_dir().to_owned())
         }
         (None, None) if args.check => {
             return Err(CliError::usage("serve --check needs --config FILE"));
         }
-        (None, None) => Config::without_file(match context.discover_optional(&environment)? {
-            Some(repository) => {
-                let top = repository.work_tree().unwrap_or(repository.git_dir());
-                top.to_owned()
-            }
-            None => environment.current_dir().to_owned(),
-        }),
+        (None, None) => {
+            ServerConfig::without_file(match context.discover_optional(&environment)? {
+                Some(repository) => {
+                    let top = repository.work_tree().unwrap_or(repository.git_dir());
+                    top.to_owned()
+                }
+                None => environment.current_dir().to_owned(),
+            })
+        }
     };
     set_store(args, &environment, &mut config)?;
     if let Some(address) = &args.listen {
@@ -159,7 +163,7 @@ fn config(args: &Args, context: &mut Context) -> Result<Config, CliError> {
         config.access.grants.push(Grant {
             repository: EVERY_REPOSITORY.to_owned(),
             users: vec![OWNER.to_owned()],
-            role: access::Role::Admin,
+            role: access::AccessRole::Admin,
         });
     }
     Ok(config)
@@ -172,7 +176,11 @@ fn own_key(context: &mut Context) -> Result<Option<PathBuf>, CliError> {
 }
 
 /// Sets the certificate and key files of TLS.
-fn set_tls(args: &Args, environment: &Environment, config: &mut Config) -> Result<(), CliError> {
+fn set_tls(
+    args: &Args,
+    environment: &Environment,
+    config: &mut ServerConfig,
+) -> Result<(), CliError> {
     match (&args.tls_cert, &args.tls_key) {
         (Some(certificate), Some(key)) => {
             config.tls = Some(TlsFiles {
@@ -188,7 +196,11 @@ fn set_tls(args: &Args, environment: &Environment, config: &mut Config) -> Resul
 }
 
 /// Sets the store, the database of its generations, the cache, and the role of this server.
-fn set_store(args: &Args, environment: &Environment, config: &mut Config) -> Result<(), CliError> {
+fn set_store(
+    args: &Args,
+    environment: &Environment,
+    config: &mut ServerConfig,
+) -> Result<(), CliError> {
     let cache = args.cache.as_ref().map(|path| environment.absolute(path));
     match (&args.store, &mut config.store, cache) {
         (Some(_), Some(_), _) => {
@@ -214,16 +226,16 @@ fn set_store(args: &Args, environment: &Environment, config: &mut Config) -> Res
             let message = "the configuration names a database with generations already";
             return Err(CliError::usage(message));
         }
-        (Some(url), Some(store)) => store.generations = Some(Secret(url.clone())),
+        (Some(url), Some(store)) => store.generations = Some(SecretText(url.clone())),
         (Some(_), None) => return Err(CliError::usage("--generations needs --store URL")),
         (None, _) => {}
     }
     match (args.role, &mut config.store) {
         (Some(role), Some(store)) => {
             store.role = match role {
-                Role::Serve => StoreRole::Serve,
-                Role::Upkeep => StoreRole::Upkeep,
-                Role::Both => StoreRole::Both,
+                StoreDuty::Serve => StoreRole::Serve,
+                StoreDuty::Upkeep => StoreRole::Upkeep,
+                StoreDuty::Both => StoreRole::Both,
             }
         }
         (Some(_), None) => return Err(CliError::usage("--role needs --store URL")),
@@ -254,7 +266,7 @@ fn addresses(text: &str) -> Result<Vec<SocketAddr>, CliError> {
 }
 
 /// Warns if tokens are sent without encryption.
-fn warn_of_plain_tokens(args: &Args, config: &Config, context: &mut Context) {
+fn warn_of_plain_tokens(args: &Args, config: &ServerConfig, context: &mut Context) {
     let is_open = config
         .http
         .iter()
@@ -265,15 +277,15 @@ fn warn_of_plain_tokens(args: &Args, config: &Config, context: &mut Context) {
 }
 
 /// The text that is printed when the server accepts connections.
-struct Greeting {
+struct ServeGreeting {
     scheme: &'static str,
     public_url: String,
-    owner: Option<Owner>,
+    owner: Option<ImplicitUser>,
 }
 
-impl Greeting {
-    fn of(args: &Args, config: &Config, owner: Option<&Owner>) -> Self {
-        Greeting {
+impl ServeGreeting {
+    fn of(args: &Args, config: &ServerConfig, owner: Option<&ImplicitUser>) -> Self {
+        ServeGreeting {
             scheme: if config.tls.is_some() {
                 "https"
             } else {
@@ -374,7 +386,7 @@ pub(in crate::commands) fn failure(error: pronto_server::Error) -> CliError {
 }
 
 /// Reads the configuration that a management subcommand changes or shows.
-pub(super) fn managed(args: &Args, context: &mut Context) -> Result<Config, CliError> {
+pub(super) fn managed(args: &Args, context: &mut Context) -> Result<ServerConfig, CliError> {
     let Some(file) = &args.config else {
         let error = CliError::usage("the option --config is missing");
         return Err(
@@ -383,7 +395,7 @@ pub(super) fn managed(args: &Args, context: &mut Context) -> Result<Config, CliE
     };
     let file: &Path = file;
     let file = context.environment()?.absolute(file);
-    let mut config = Config::read(&file).map_err(failure)?;
+    let mut config = ServerConfig::read(&file).map_err(failure)?;
     set_store(args, &context.environment()?, &mut config)?;
     Ok(config)
 }

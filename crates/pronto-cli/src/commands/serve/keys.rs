@@ -43,7 +43,7 @@ fn add(args: &Args, name: &str, file: &str, context: &mut Context) -> Result<Exi
         input.take(LARGEST_BYTES).read_to_end(&mut text)?;
     } else {
         let path = context.environment()?.absolute(Path::new(file));
-        let links = pronto_io::untrusted::Links::Follow;
+        let links = pronto_io::untrusted::SymlinkPolicy::Follow;
         text = pronto_io::untrusted::read(&path, links, LARGEST_BYTES)
             .map_err(|error| CliError::fatal(format!("cannot read '{file}': {error}")))?;
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bstr::ByteSlice as _;
-use pronto_peer::server::{self, Ended, Event, Limits, ListedPeers, Ready};
+use pronto_peer::server::{self, BoundServer, ConnectionSummary, Event, ListedPeers, PeerLimits};
 use pronto_peer::{DEFAULT_PORT, KeyPair, KeyPaths};
 
 use super::Args;
@@ -31,7 +31,7 @@ pub(super) fn run(args: &Args, at: &str, context: &mut Context) -> Result<ExitCo
     let place = std::fs::canonicalize(&place)
         .map_err(|error| CliError::fatal(format!("cannot serve '{}': {error}", place.display())))?;
     let mib = |count: u64| count.saturating_mul(1 << 20);
-    let mut limits = Limits::default();
+    let mut limits = PeerLimits::default();
     limits.connections = args.max_connections.max(1);
     limits.memory_bytes = mib(args.memory);
     limits.handshake = Duration::from_secs(args.handshake_timeout);
@@ -53,7 +53,7 @@ pub(super) fn run(args: &Args, at: &str, context: &mut Context) -> Result<ExitCo
         drain: &drain,
         stop: &context.interrupt,
     };
-    Ready::new(vec![listener], options)?.serve(shutdown, Box::new(tell));
+    BoundServer::new(vec![listener], options)?.serve(shutdown, Box::new(print_event));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -74,7 +74,7 @@ fn bind(at: &str) -> Result<TcpListener, CliError> {
 }
 
 /// Prints a line on standard error. The server ignores a failure to print.
-fn tell(event: &Event) {
+fn print_event(event: &Event) {
     let time = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
@@ -98,7 +98,7 @@ fn tell(event: &Event) {
     let _ = io::stderr().lock().write_all(line.as_bytes());
 }
 
-fn session(ended: &Ended, line: &mut String, text: &dyn Fn(&str) -> String) {
+fn session(ended: &ConnectionSummary, line: &mut String, text: &dyn Fn(&str) -> String) {
     line.push_str(&format!(
         "\"event\":\"{}\",\"number\":{},\"address\":\"{}\"",
         match ended.error {

@@ -20,7 +20,7 @@ const MOST_LINES: usize = 4096;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A log and the thread that writes it.
-pub(super) struct Log {
+pub(super) struct ServeLog {
     lines: SyncSender<String>,
     dropped: Arc<AtomicU64>,
     /// A channel that is closed when all lines are written.
@@ -34,7 +34,7 @@ pub(super) struct Writer {
     dropped: Arc<AtomicU64>,
 }
 
-impl Log {
+impl ServeLog {
     /// Starts the thread.
     ///
     /// # Errors
@@ -59,7 +59,7 @@ impl Log {
             .name("log".to_owned())
             .spawn(run)
             .map_err(|error| CliError::fatal(format!("cannot start the log: {error}")))?;
-        Ok(Log {
+        Ok(ServeLog {
             lines,
             dropped,
             written,

@@ -10,11 +10,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pronto::{Repository, upload_pack};
-use pronto_netsync::message::{Hello, Role};
-use pronto_netsync::repository::Matcher;
-use pronto_netsync::session::{Admission, Options, Session};
+use pronto_netsync::message::{Hello, TransferRole};
+use pronto_netsync::repository::RefMatcher;
+use pronto_netsync::session::{Options, PeerPermissions, SyncSession};
 use pronto_netsync::{Error, ErrorKind};
-use pronto_peer::{self as netsync, PeerRepository, Pipes, Watch, drive};
+use pronto_peer::{self as netsync, PeerRepository, PipePair, SessionWatch, drive};
 
 use super::{Args, git, listen};
 use crate::commands::peers::{BUDGET_BYTES, PATIENCE, default_globs, failure};
@@ -50,30 +50,30 @@ fn stdio(args: &Args, peer: &str, context: &mut Context) -> Result<ExitCode, Cli
     ours.fast_forward = args.ff;
     ours.threads = 1;
     let interrupt = context.interrupt.clone();
-    let admit = move |_: &Hello| -> Result<Admission<PeerRepository>, Error> {
+    let admit = move |_: &Hello| -> Result<PeerPermissions<PeerRepository>, Error> {
         let repository = PeerRepository::new(repository, ours, interrupt)?;
-        Ok(Admission {
+        Ok(PeerPermissions {
             object_format: repository.object_format(),
             repository,
-            role: Role::Both,
-            limits: Matcher::default(),
+            role: TransferRole::Both,
+            limits: RefMatcher::default(),
         })
     };
-    let mut session = Session::respond(options, Box::new(admit));
+    let mut session = SyncSession::respond(options, Box::new(admit));
     let own = |stream: io::Result<std::os::fd::OwnedFd>| {
         let stream = stream.map_err(|error| CliError::fatal(format!("cannot use stream: {error}")));
         stream.map(File::from)
     };
     let mut input = own(io::stdin().as_fd().try_clone_to_owned())?;
     let mut output = own(io::stdout().as_fd().try_clone_to_owned())?;
-    let mut watch = Watch {
+    let mut watch = SessionWatch {
         report: &mut |_| {},
         interrupt: &context.interrupt,
         keep: &|_| Ok(()),
         patience: PATIENCE,
         greeting_patience: GREETING_PATIENCE,
     };
-    let mut pipes = Pipes {
+    let mut pipes = PipePair {
         input: &mut input,
         output: &mut output,
     };

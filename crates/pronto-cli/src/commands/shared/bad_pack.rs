@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pronto::fsck::Inspector;
+use pronto::fsck::FsckInspector;
 use pronto_pack::{Error, ErrorKind};
 
 use crate::context::Context;
@@ -37,7 +37,7 @@ pub(crate) fn report(error: Error, limit_bytes: Option<u64>, context: &mut Conte
             let path = error.path().unwrap_or(Path::new(""));
             let kind = path.extension().unwrap_or_default().display();
             let path = match context.repository_if_any() {
-                Ok(Some(repository)) => repository.spoken(path),
+                Ok(Some(repository)) => repository.display_path(path),
                 _ => path.to_owned(),
             };
             let path = path.display();
@@ -55,7 +55,7 @@ pub(crate) fn report(error: Error, limit_bytes: Option<u64>, context: &mut Conte
 }
 
 /// Prints the findings of the object checks in a pack.
-pub(crate) fn tell(inspector: &Inspector<'_>, context: &mut Context) {
+pub(crate) fn print(inspector: &FsckInspector<'_>, context: &mut Context) {
     for report in inspector.take_reports() {
         match report.is_error {
             true => context.report_error(&report.to_string()),
@@ -98,11 +98,11 @@ pub(crate) fn report_bundle(error: &pronto::Error, context: &mut Context) {
 pub(crate) fn report_unpacking(error: &Error, context: &mut Context) -> CliError {
     let kind = *error.kind();
     // The findings of the inspector have been printed.
-    let is_told = matches!(
+    let is_reported = matches!(
         kind,
         ErrorKind::Rejected | ErrorKind::RejectedBlob { .. } | ErrorKind::Unparsable
     );
-    if let Some(remark) = remark(error).filter(|_| !is_told && kind != ErrorKind::Interrupted) {
+    if let Some(remark) = remark(error).filter(|_| !is_reported && kind != ErrorKind::Interrupted) {
         context.report_error(&remark);
     }
     CliError::fatal(match kind {

@@ -2,19 +2,19 @@
 
 use bstr::{BString, ByteSlice};
 use pronto_worktree::ErrorKind;
-use pronto_worktree::checkout::{Failure, Warning};
+use pronto_worktree::checkout::{CheckoutFailure, CheckoutWarning};
 use pronto_worktree::unpack::Refusals;
 
 use crate::{Context, ExitCode};
 
 /// Prints the files that could not be written. Returns whether there are any.
-pub(crate) fn tell_failures(
+pub(crate) fn print_failures(
     context: &mut Context,
-    warnings: &[Warning],
-    failed: &[Failure],
+    warnings: &[CheckoutWarning],
+    failed: &[CheckoutFailure],
 ) -> bool {
     for warning in warnings {
-        tell_warning(context, warning);
+        print_warning(context, warning);
     }
     for failure in failed {
         let message = failure.error.to_string();
@@ -29,8 +29,8 @@ pub(crate) fn tell_failures(
 
 /// Returns the exit code of a command that failed to write these files. In Git, a damaged object
 /// and a failure of a required filter are fatal. All other failures are not.
-pub(crate) fn code_of_failures(failed: &[Failure]) -> ExitCode {
-    let is_fatal = |one: &Failure| {
+pub(crate) fn code_of_failures(failed: &[CheckoutFailure]) -> ExitCode {
+    let is_fatal = |one: &CheckoutFailure| {
         matches!(
             one.error.kind(),
             ErrorKind::Filter | ErrorKind::CorruptObject | ErrorKind::UnreadableObject
@@ -46,9 +46,9 @@ pub(crate) fn code_of_failures(failed: &[Failure]) -> ExitCode {
 }
 
 /// Prints a warning of a checkout.
-pub(crate) fn tell_warning(context: &mut Context, warning: &Warning) {
+pub(crate) fn print_warning(context: &mut Context, warning: &CheckoutWarning) {
     let line = match warning {
-        Warning::Leftover(leftover) => leftover.to_string(),
+        CheckoutWarning::Leftover(leftover) => leftover.to_string(),
         _ if warning.is_error() => format!("error: {warning}"),
         _ => format!("warning: {warning}"),
     };

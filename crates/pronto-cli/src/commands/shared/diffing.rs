@@ -7,9 +7,9 @@ use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BStr, ByteSlice};
 use pronto::Repository;
-use pronto::diff::{Difference, Filter, Found, MOST_SIMILAR, Options, Side};
+use pronto::diff::{DiffFilter, DiffResult, Difference, DifferenceSide, MOST_SIMILAR, Options};
 use pronto::quote::c_quote_into;
-use pronto::revision::Want;
+use pronto::revision::ExpectedType;
 use pronto::status::{IgnoreSubmodules, Renames};
 use pronto_hash::ObjectId;
 
@@ -74,7 +74,7 @@ pub(crate) struct DiffArgs {
 
 /// The output format of differences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Format {
+enum DiffFormat {
     Raw,
     NameOnly,
     NameStatus,
@@ -82,16 +82,16 @@ enum Format {
 }
 
 /// Prints differences.
-pub(crate) struct Printer<'a> {
+pub(crate) struct DiffPrinter<'a> {
     repository: &'a Repository,
-    format: Format,
+    format: DiffFormat,
     null: bool,
     quote_all: bool,
     /// The number of digits of ids (`--abbrev`); `None` for full ids.
     digits: Option<usize>,
     /// The length of the prefix that is removed from paths (`--relative`).
     cut: usize,
-    tells_by_code: bool,
+    sets_exit_code: bool,
     count: usize,
 }
 
@@ -117,9 +117,9 @@ impl DiffArgs {
         paths: &[OsString],
     ) -> Result<Options, CliError> {
         let specs = paths.iter().map(|path| path.as_bytes().as_bstr());
-        let mut filter: Option<Filter> = None;
+        let mut filter: Option<DiffFilter> = None;
         for letters in &self.diff_filter {
-            let parsed = Filter::parse(letters.as_bytes());
+            let parsed = DiffFilter::parse(letters.as_bytes());
             let parsed = parsed.ok_or_else(|| CliError::misuse("unknown class of changes"))?;
             filter = Some(filter.unwrap_or_default().and(parsed));
         }
@@ -188,26 +188,30 @@ impl DiffArgs {
         &self,
         repository: &'a Repository,
         options: &Options,
-    ) -> Result<Printer<'a>, CliError> {
+    ) -> Result<DiffPrinter<'a>, CliError> {
         let formats = [
-            (self.raw, Format::Raw),
-            (self.name_only, Format::NameOnly),
-            (self.name_status, Format::NameStatus),
-            (self.no_patch, Format::Nothing),
+            (self.raw, DiffFormat::Raw),
+            (self.name_only, DiffFormat::NameOnly),
+            (self.name_status, DiffFormat::NameStatus),
+            (self.no_patch, DiffFormat::Nothing),
         ];
         let mut wanted = formats.iter().filter(|(wanted, _)| *wanted);
-        let first = wanted.next().map_or(Format::Raw, |(_, format)| *format);
+        let first = wanted.next().map_or(DiffFormat::Raw, |(_, format)| *format);
         if wanted.next().is_some() {
             return Err(CliError::unsupported("several formats at once"));
         }
-        Ok(Printer {
+        Ok(DiffPrinter {
             repository,
-            format: if self.quiet { Format::Nothing } else { first },
+            format: if self.quiet {
+                DiffFormat::Nothing
+            } else {
+                first
+            },
             null: self.null,
             quote_all: repository.config().bool_or("core.quotepath", true)?,
             digits: digits(self.abbrev.as_deref(), repository)?,
             cut: options.below.len(),
-            tells_by_code: self.exit_code || self.quiet,
+            sets_exit_code: self.exit_code || self.quiet,
             count: 0,
         })
     }
@@ -224,9 +228,13 @@ fn digits(abbrev: Option<&str>, repository: &Repository) -> Result<Option<usize>
     })
 }
 
-impl Printer<'_> {
+impl DiffPrinter<'_> {
     /// Prints the differences, and reports the paths that could not be examined.
-    pub(crate) fn print(&mut self, found: &Found, context: &mut Context) -> Result<(), CliError> {
+    pub(crate) fn print(
+        &mut self,
+        found: &DiffResult,
+        context: &mut Context,
+    ) -> Result<(), CliError> {
         for Problem { path, error, .. } in &found.problems {
             context.remark(&format!("{path}: {}", pronto_io::error::reason(error)));
         }
@@ -247,17 +255,17 @@ impl Printer<'_> {
 
     /// Returns the exit code after all differences are printed (`--exit-code`).
     pub(crate) fn code(&self) -> ExitCode {
-        match self.tells_by_code && self.count > 0 {
+        match self.sets_exit_code && self.count > 0 {
             true => ExitCode::FAILURE,
             false => ExitCode::SUCCESS,
         }
     }
 
     fn line(&self, difference: &Difference, line: &mut Vec<u8>) -> Result<(), CliError> {
-        if self.format == Format::Nothing {
+        if self.format == DiffFormat::Nothing {
             return Ok(());
         }
-        if self.format == Format::Raw {
+        if self.format == DiffFormat::Raw {
             let modes = [&difference.old, &difference.new].map(|side| side.map_or(0, |it| it.mode));
             write!(line, ":{:06o} {:06o} ", modes[0], modes[1])?;
             for side in [&difference.old, &difference.new] {
@@ -266,7 +274,7 @@ impl Printer<'_> {
             }
         }
         let path = difference.path.as_bstr();
-        if self.format != Format::NameOnly {
+        if self.format != DiffFormat::NameOnly {
             line.push(difference.letter());
             if let Some(origin) = &difference.origin {
                 write!(line, "{:03}", origin.score * 100 / MOST_SIMILAR)?;
@@ -280,7 +288,7 @@ impl Printer<'_> {
         Ok(())
     }
 
-    fn id(&self, side: Option<&Side>, line: &mut Vec<u8>) -> Result<(), CliError> {
+    fn id(&self, side: Option<&DifferenceSide>, line: &mut Vec<u8>) -> Result<(), CliError> {
         let null = self.repository.object_hash().null();
         let id: ObjectId = side.map_or(null, |side| side.id);
         match self.digits {
@@ -362,7 +370,7 @@ pub(crate) fn revisions_and_paths<'o>(
 
 fn look_up(name: &BStr, repository: &Repository) -> Result<Vec<Revision>, CliError> {
     let one = |name: &BStr, is_excluded| {
-        let found = repository.try_resolve(name, Want::Anything);
+        let found = repository.try_resolve(name, ExpectedType::Anything);
         let found = found.map_err(CliError::unresolved)?;
         Ok::<_, CliError>(found.map(|id| Revision {
             name: name.to_string(),

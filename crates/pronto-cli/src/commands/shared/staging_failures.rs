@@ -1,23 +1,23 @@
 //! Prints the failures of files that are not staged.
 
-use pronto::add::Failure;
-use pronto::update_index::Stop;
-use pronto_worktree::filter::Warning;
+use pronto::add::StagingFailure;
+use pronto::update_index::UpdateStop;
+use pronto_worktree::filter::FilterWarning;
 
 use crate::{CliError, Context};
 
 /// Prints Git's messages about a file that is not staged.
-pub(crate) fn report_failure(context: &mut Context, failure: &Failure) {
+pub(crate) fn report_failure(context: &mut Context, failure: &StagingFailure) {
     context.report_error(&failure.to_string());
     match failure {
-        Failure::Unreadable { path, .. } => {
+        StagingFailure::Unreadable { path, .. } => {
             context.report_error(&format!("unable to index file '{path}'"));
         }
-        Failure::NotStored { path, .. } => {
+        StagingFailure::NotStored { path, .. } => {
             context.report_error(&format!("{path}: failed to insert into database"));
             context.report_error(&format!("unable to index file '{path}'"));
         }
-        Failure::HostilePath { path, .. } => {
+        StagingFailure::HostilePath { path, .. } => {
             context.report_error(&format!("unable to add '{path}' to index"));
         }
         _ => {}
@@ -25,7 +25,7 @@ pub(crate) fn report_failure(context: &mut Context, failure: &Failure) {
 }
 
 /// Prints a warning of a conversion.
-pub(crate) fn report_conversion(context: &mut Context, warning: &Warning) {
+pub(crate) fn report_conversion(context: &mut Context, warning: &FilterWarning) {
     if let Some(hint) = warning.hint() {
         context.explain(&hint);
     }
@@ -36,7 +36,7 @@ pub(crate) fn report_conversion(context: &mut Context, warning: &Warning) {
 }
 
 /// Prints the advice about the error that ends `update-index`, and returns the error.
-pub(crate) fn explained(context: &mut Context, stop: &Stop) -> CliError {
+pub(crate) fn explained(context: &mut Context, stop: &UpdateStop) -> CliError {
     if let Some(hint) = stop.hint() {
         context.explain(hint);
     }

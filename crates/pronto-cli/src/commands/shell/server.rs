@@ -7,13 +7,13 @@ use std::os::fd::AsFd;
 
 use bstr::ByteSlice as _;
 use pronto::Environment;
-use pronto_server::config::Config;
-use pronto_server::service::Streams;
+use pronto_server::config::ServerConfig;
+use pronto_server::service::RequestStreams;
 use pronto_server::{Shell, public_message, serve_command};
 use rustix::process::Signal;
 
 use super::Args;
-use crate::commands::patience::{Patience, Watched, watch};
+use crate::commands::patience::{ClientTimeouts, WatchedStream, watch};
 use crate::commands::serve::{native, server_failure};
 use crate::{CliError, Context, ExitCode};
 
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         true => CliError::fatal(public_message(&error)),
         false => server_failure(error),
     };
-    let config = Config::read(&environment.absolute(config)).map_err(failure)?;
+    let config = ServerConfig::read(&environment.absolute(config)).map_err(failure)?;
     let Some(command) = environment
         .bytes("SSH_ORIGINAL_COMMAND")
         .map(<[u8]>::to_vec)
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     };
     let protocol = environment.bytes("GIT_PROTOCOL").map(<[u8]>::to_str);
     let limits = &config.limits;
-    let patience = watch(Patience {
+    let patience = watch(ClientTimeouts {
         silence: limits.stall,
         whole: Some(limits.request),
         signal: Signal::TERM,
@@ -51,9 +51,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         service: &service,
         interrupt: &context.interrupt,
     };
-    let mut input = Watched::new(stream(&io::stdin())?, &patience);
-    let mut output = Watched::new(stream(&io::stdout())?, &patience);
-    let streams = Streams {
+    let mut input = WatchedStream::new(stream(&io::stdin())?, &patience);
+    let mut output = WatchedStream::new(stream(&io::stdout())?, &patience);
+    let streams = RequestStreams {
         input: &mut input,
         output: &mut output,
     };

@@ -3,10 +3,10 @@
 mod progress;
 mod tracking;
 
-use super::lines::Lines;
-use super::{Differences, Slot, Untracked, View};
+use super::lines::StatusWriter;
+use super::{ColourSlot, Differences, StatusView, Untracked};
 use crate::CliError;
-use crate::terminal::columns::Frame;
+use crate::terminal::columns::ColumnFrame;
 use bstr::{BString, ByteSlice};
 use pronto::Repository;
 use pronto::status::ChangeKind;
@@ -18,13 +18,13 @@ use std::time::Duration;
 const SLOW: Duration = Duration::from_secs(2);
 
 pub(super) fn print(
-    view: &View,
+    view: &StatusView,
     repository: &Repository,
     differences: Option<&Differences>,
     elapsed: Duration,
     out: &mut impl Write,
 ) -> Result<(), CliError> {
-    let mut lines = Lines { view, out };
+    let mut lines = StatusWriter { view, out };
     branch(&mut lines)?;
     if !view.is_initial() {
         tracking::print(&mut lines)?;
@@ -32,7 +32,7 @@ pub(super) fn print(
     progress::print(&mut lines, repository)?;
     if view.is_initial() {
         lines.empty()?;
-        lines.line(Slot::Header, "No commits yet")?;
+        lines.line(ColourSlot::Header, "No commits yet")?;
         lines.empty()?;
     }
     staged(&mut lines)?;
@@ -46,19 +46,19 @@ pub(super) fn print(
     if let Some(count) = view.stash_count.filter(|&count| count > 0) {
         let entries = if count == 1 { "entry" } else { "entries" };
         lines.line(
-            Slot::Plain,
+            ColourSlot::Plain,
             &format!("Your stash currently has {count} {entries}"),
         )?;
     }
     Ok(())
 }
 
-fn branch<W: Write>(lines: &mut Lines<'_, W>) -> io::Result<()> {
+fn branch<W: Write>(lines: &mut StatusWriter<'_, W>) -> io::Result<()> {
     let view = lines.view;
     let state = &view.report.state;
-    let mut slot = Slot::Header;
+    let mut slot = ColourSlot::Header;
     let (on_what, name): (&str, BString) = if view.is_detached() {
-        slot = Slot::NoBranch;
+        slot = ColourSlot::NoBranch;
         match (&state.rebase, &state.detached_from) {
             (Some(rebase), _) => {
                 let onto = rebase.onto.clone().unwrap_or_default();
@@ -77,14 +77,14 @@ fn branch<W: Write>(lines: &mut Lines<'_, W>) -> io::Result<()> {
             view.branch().map(ToOwned::to_owned).unwrap_or_default(),
         )
     };
-    lines.start(Slot::Header, b"")?;
+    lines.start(ColourSlot::Header, b"")?;
     lines.more(slot, on_what.as_bytes())?;
-    lines.more(Slot::OnBranch, &name)?;
+    lines.more(ColourSlot::OnBranch, &name)?;
     lines.out.write_all(b"\n")
 }
 
 /// Writes the hint about unstaging a file.
-fn unstage_hint<W: Write>(lines: &mut Lines<'_, W>) -> io::Result<()> {
+fn unstage_hint<W: Write>(lines: &mut StatusWriter<'_, W>) -> io::Result<()> {
     let state = &lines.view.report.state;
     if state.merge || state.has_picked_commit {
         return Ok(());
@@ -96,7 +96,7 @@ fn unstage_hint<W: Write>(lines: &mut Lines<'_, W>) -> io::Result<()> {
     }
 }
 
-fn staged<W: Write>(lines: &mut Lines<'_, W>) -> Result<(), CliError> {
+fn staged<W: Write>(lines: &mut StatusWriter<'_, W>) -> Result<(), CliError> {
     let view = lines.view;
     let mut entries = view
         .report
@@ -107,13 +107,13 @@ fn staged<W: Write>(lines: &mut Lines<'_, W>) -> Result<(), CliError> {
     if entries.peek().is_none() {
         return Ok(());
     }
-    lines.line(Slot::Header, "Changes to be committed:")?;
+    lines.line(ColourSlot::Header, "Changes to be committed:")?;
     unstage_hint(lines)?;
     for entry in entries {
         let origin = entry.origin.as_ref();
         let origin = origin.filter(|origin| Some(origin.kind) == entry.index);
-        let change = Change {
-            slot: Slot::Updated,
+        let change = ChangedPath {
+            slot: ColourSlot::Updated,
             kind: entry.index,
             path: &entry.path,
             origin: origin.map(|origin| &origin.path),
@@ -125,14 +125,14 @@ fn staged<W: Write>(lines: &mut Lines<'_, W>) -> Result<(), CliError> {
     Ok(())
 }
 
-fn changed<W: Write>(lines: &mut Lines<'_, W>) -> Result<(), CliError> {
+fn changed<W: Write>(lines: &mut StatusWriter<'_, W>) -> Result<(), CliError> {
     let view = lines.view;
     let is_changed = |entry: &&Entry| entry.stages.is_none() && entry.worktree.is_some();
     let entries: Vec<&Entry> = view.report.entries.iter().filter(is_changed).collect();
     if entries.is_empty() {
         return Ok(());
     }
-    lines.line(Slot::Header, "Changes not staged for commit:")?;
+    lines.line(ColourSlot::Header, "Changes not staged for commit:")?;
     let add = match entries
         .iter()
         .any(|entry| entry.worktree == Some(ChangeKind::Deleted))
@@ -166,8 +166,8 @@ fn changed<W: Write>(lines: &mut Lines<'_, W>) -> Result<(), CliError> {
             true => String::new(),
             false => format!(" ({})", parts.join(", ")),
         };
-        let change = Change {
-            slot: Slot::Changed,
+        let change = ChangedPath {
+            slot: ColourSlot::Changed,
             kind: entry.worktree,
             path: &entry.path,
             origin: origin.map(|origin| &origin.path),
@@ -180,8 +180,8 @@ fn changed<W: Write>(lines: &mut Lines<'_, W>) -> Result<(), CliError> {
 }
 
 /// A staged or unstaged change of a path.
-struct Change<'a> {
-    slot: Slot,
+struct ChangedPath<'a> {
+    slot: ColourSlot,
     kind: Option<ChangeKind>,
     path: &'a BString,
     /// The path before a rename, or the source of a copy.
@@ -190,8 +190,8 @@ struct Change<'a> {
     submodule: String,
 }
 
-impl Change<'_> {
-    fn print<W: Write>(&self, lines: &mut Lines<'_, W>) -> Result<(), CliError> {
+impl ChangedPath<'_> {
+    fn print<W: Write>(&self, lines: &mut StatusWriter<'_, W>) -> Result<(), CliError> {
         let what = match self.kind {
             Some(ChangeKind::Added) => "new file:",
             Some(ChangeKind::Copied) => "copied:",
@@ -207,17 +207,17 @@ impl Change<'_> {
             text.extend_from_slice(b" -> ");
         }
         text.extend_from_slice(&view.path(self.path, false));
-        lines.start(Slot::Header, b"\t")?;
+        lines.start(ColourSlot::Header, b"\t")?;
         lines.more(self.slot, &text)?;
         if !self.submodule.is_empty() {
-            lines.more(Slot::Header, self.submodule.as_bytes())?;
+            lines.more(ColourSlot::Header, self.submodule.as_bytes())?;
         }
         lines.out.write_all(b"\n")?;
         Ok(())
     }
 }
 
-fn conflicts<W: Write>(lines: &mut Lines<'_, W>) -> Result<(), CliError> {
+fn conflicts<W: Write>(lines: &mut StatusWriter<'_, W>) -> Result<(), CliError> {
     let view = lines.view;
     let entries: Vec<&Entry> = view
         .report
@@ -228,7 +228,7 @@ fn conflicts<W: Write>(lines: &mut Lines<'_, W>) -> Result<(), CliError> {
     if entries.is_empty() {
         return Ok(());
     }
-    lines.line(Slot::Header, "Unmerged paths:")?;
+    lines.line(ColourSlot::Header, "Unmerged paths:")?;
     unstage_hint(lines)?;
     let has = |masks: &[u8]| {
         entries
@@ -253,7 +253,7 @@ fn conflicts<W: Write>(lines: &mut Lines<'_, W>) -> Result<(), CliError> {
         };
         let mut text = format!("{how:17}").into_bytes();
         text.extend_from_slice(&view.path(&entry.path, false));
-        lines.start(Slot::Header, b"\t")?;
+        lines.start(ColourSlot::Header, b"\t")?;
         // The colour includes the end of the line.
         text.push(b'\n');
         colored_with_end(lines, &text)?;
@@ -262,12 +262,15 @@ fn conflicts<W: Write>(lines: &mut Lines<'_, W>) -> Result<(), CliError> {
     Ok(())
 }
 
-fn colored_with_end<W: Write>(lines: &mut Lines<'_, W>, text: &[u8]) -> io::Result<()> {
-    lines.more(Slot::Unmerged, text.strip_suffix(b"\n").unwrap_or(text))?;
+fn colored_with_end<W: Write>(lines: &mut StatusWriter<'_, W>, text: &[u8]) -> io::Result<()> {
+    lines.more(
+        ColourSlot::Unmerged,
+        text.strip_suffix(b"\n").unwrap_or(text),
+    )?;
     lines.out.write_all(b"\n")
 }
 
-fn untracked<W: Write>(lines: &mut Lines<'_, W>, elapsed: Duration) -> Result<(), CliError> {
+fn untracked<W: Write>(lines: &mut StatusWriter<'_, W>, elapsed: Duration) -> Result<(), CliError> {
     let view = lines.view;
     if view.settings.untracked == Untracked::No {
         if view.report.is_committable() {
@@ -275,7 +278,10 @@ fn untracked<W: Write>(lines: &mut Lines<'_, W>, elapsed: Duration) -> Result<()
                 true => " (use -u option to show untracked files)",
                 false => "",
             };
-            lines.line(Slot::Plain, &format!("Untracked files not listed{hint}"))?;
+            lines.line(
+                ColourSlot::Plain,
+                &format!("Untracked files not listed{hint}"),
+            )?;
         }
         return Ok(());
     }
@@ -285,22 +291,22 @@ fn untracked<W: Write>(lines: &mut Lines<'_, W>, elapsed: Duration) -> Result<()
     }
     if view.settings.advise_untracked && elapsed > SLOW {
         let seconds = elapsed.as_secs_f64();
-        lines.line(Slot::Plain, "")?;
+        lines.line(ColourSlot::Plain, "")?;
         lines.line(
-            Slot::Plain,
+            ColourSlot::Plain,
             &format!("It took {seconds:.2} seconds to enumerate untracked files."),
         )?;
         lines.line(
-            Slot::Plain,
+            ColourSlot::Plain,
             "See 'git help status' for information on how to improve this.",
         )?;
-        lines.line(Slot::Plain, "")?;
+        lines.line(ColourSlot::Plain, "")?;
     }
     Ok(())
 }
 
 fn others<W: Write>(
-    lines: &mut Lines<'_, W>,
+    lines: &mut StatusWriter<'_, W>,
     paths: &[BString],
     what: &str,
     how: &str,
@@ -308,7 +314,7 @@ fn others<W: Write>(
     if paths.is_empty() {
         return Ok(());
     }
-    lines.line(Slot::Header, &format!("{what}:"))?;
+    lines.line(ColourSlot::Header, &format!("{what}:"))?;
     lines.hint(&format!(
         "  (use \"git {how} <file>...\" to include in what will be committed)"
     ))?;
@@ -320,8 +326,8 @@ fn others<W: Write>(
         } else {
             ""
         };
-        let colors = [Slot::Header, Slot::Untracked].map(|slot| view.look.color(slot));
-        let frame = Frame {
+        let colors = [ColourSlot::Header, ColourSlot::Untracked].map(|slot| view.look.color(slot));
+        let frame = ColumnFrame {
             indent: format!("{}{sign}\t{}", colors[0], colors[1]),
             end: view.look.line_end(),
             width,
@@ -331,15 +337,15 @@ fn others<W: Write>(
         return Ok(());
     }
     for path in shown {
-        lines.start(Slot::Header, b"\t")?;
-        lines.more(Slot::Untracked, path.as_bytes())?;
+        lines.start(ColourSlot::Header, b"\t")?;
+        lines.more(ColourSlot::Untracked, path.as_bytes())?;
         lines.out.write_all(b"\n")?;
     }
     lines.line_after_others()?;
     Ok(())
 }
 
-fn summary<W: Write>(lines: &mut Lines<'_, W>) -> io::Result<()> {
+fn summary<W: Write>(lines: &mut StatusWriter<'_, W>) -> io::Result<()> {
     let view = lines.view;
     let report = &view.report;
     if report.is_committable() {

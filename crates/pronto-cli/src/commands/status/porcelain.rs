@@ -1,15 +1,15 @@
 //! The porcelain format of `status`, version 2.
 
-use super::{View, conflict_letters};
+use super::{StatusView, conflict_letters};
 use crate::CliError;
 use bstr::BString;
-use pronto::status::{ChangeKind, Divergence, Entry, Side};
+use pronto::status::{ChangeKind, DifferenceSide, Divergence, Entry};
 use pronto_hash::{Kind, ObjectId};
 use std::io::Write;
 
 const GITLINK: u32 = 0o160_000;
 
-pub(super) fn print(view: &View, out: &mut impl Write) -> Result<(), CliError> {
+pub(super) fn print(view: &StatusView, out: &mut impl Write) -> Result<(), CliError> {
     let end = if view.null { '\0' } else { '\n' };
     if view.settings.branch {
         branch(view, end, out)?;
@@ -55,7 +55,7 @@ pub(super) fn print(view: &View, out: &mut impl Write) -> Result<(), CliError> {
     Ok(())
 }
 
-fn branch(view: &View, end: char, out: &mut impl Write) -> Result<(), CliError> {
+fn branch(view: &StatusView, end: char, out: &mut impl Write) -> Result<(), CliError> {
     match view.report.head.id() {
         Some(id) => write!(out, "# branch.oid {id}{end}")?,
         None => write!(out, "# branch.oid (initial){end}")?,
@@ -78,7 +78,12 @@ fn branch(view: &View, end: char, out: &mut impl Write) -> Result<(), CliError> 
     Ok(())
 }
 
-fn changed(view: &View, entry: &Entry, null: &str, out: &mut impl Write) -> Result<(), CliError> {
+fn changed(
+    view: &StatusView,
+    entry: &Entry,
+    null: &str,
+    out: &mut impl Write,
+) -> Result<(), CliError> {
     let mut in_head = entry.in_head;
     let mut file_mode = entry.file_mode;
     if entry.index.is_none() {
@@ -88,8 +93,10 @@ fn changed(view: &View, entry: &Entry, null: &str, out: &mut impl Write) -> Resu
         file_mode = entry.in_index.map_or(0, |side| side.mode);
     }
     let letter = |kind: Option<ChangeKind>| kind.map_or('.', |kind| char::from(kind.letter()));
-    let mode = |side: Option<Side>| side.map_or(0, |side| side.mode);
-    let id = |side: Option<Side>| side.map_or_else(|| null.to_owned(), |side| side.id.to_string());
+    let mode = |side: Option<DifferenceSide>| side.map_or(0, |side| side.mode);
+    let id = |side: Option<DifferenceSide>| {
+        side.map_or_else(|| null.to_owned(), |side| side.id.to_string())
+    };
     let kind = if entry.origin.is_some() { 2 } else { 1 };
     write!(
         out,
@@ -136,7 +143,7 @@ fn submodule(entry: &Entry) -> String {
     .collect()
 }
 
-fn path(view: &View, path: &BString) -> BString {
+fn path(view: &StatusView, path: &BString) -> BString {
     if view.null {
         path.clone()
     } else {
@@ -144,7 +151,7 @@ fn path(view: &View, path: &BString) -> BString {
     }
 }
 
-impl View {
+impl StatusView {
     /// Returns the null id of the repository's object format.
     fn null_id(&self) -> ObjectId {
         let ids = self

@@ -1,6 +1,6 @@
 //! Reads the settings of a status from arguments and configuration.
 
-use super::{Args, Format, Ignored, Renames, Untracked};
+use super::{Args, Ignored, Renames, StatusFormat, Untracked};
 use crate::commands::shared::diffing::score;
 use crate::terminal::columns::Columns;
 use crate::{CliError, Context};
@@ -13,7 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 
 /// The parts of the status to compute, and their presentation.
 pub(super) struct Settings {
-    pub(super) format: Format,
+    pub(super) format: StatusFormat,
     pub(super) branch: bool,
     pub(super) show_stash: bool,
     pub(super) ahead_behind: bool,
@@ -123,11 +123,11 @@ fn refuse_foreign(repository: &Repository) -> Result<(), CliError> {
 
 /// Returns the format, and whether the configuration for interactive use applies (`status.short`,
 /// `status.branch` and others).
-fn format(args: &Args, repository: &Repository) -> Result<(Format, bool), CliError> {
+fn format(args: &Args, repository: &Repository) -> Result<(StatusFormat, bool), CliError> {
     let asked = match (&args.porcelain, args.short, args.long) {
         (Some(version), ..) => Some(match version.as_bytes() {
-            b"" | b"1" | b"v1" => Format::Porcelain,
-            b"2" | b"v2" => Format::PorcelainV2,
+            b"" | b"1" | b"v1" => StatusFormat::Porcelain,
+            b"2" | b"v2" => StatusFormat::PorcelainV2,
             other => {
                 let other = other.as_bstr();
                 return Err(CliError::fatal(format!(
@@ -135,22 +135,25 @@ fn format(args: &Args, repository: &Repository) -> Result<(Format, bool), CliErr
                 )));
             }
         }),
-        (None, true, _) => Some(Format::Short),
-        (None, _, true) => Some(Format::Long),
+        (None, true, _) => Some(StatusFormat::Short),
+        (None, _, true) => Some(StatusFormat::Long),
         _ => None,
     };
-    if args.null && asked == Some(Format::Long) {
+    if args.null && asked == Some(StatusFormat::Long) {
         return Err(CliError::fatal(
             "options '--long' and '-z' cannot be used together",
         ));
     }
-    let deferred = !matches!(asked, Some(Format::Porcelain | Format::PorcelainV2)) && !args.null;
+    let deferred = !matches!(
+        asked,
+        Some(StatusFormat::Porcelain | StatusFormat::PorcelainV2)
+    ) && !args.null;
     let configured = || repository.config().bool_or("status.short", false);
     let format = match asked {
         Some(format) => format,
-        None if args.null => Format::Porcelain,
-        None if configured()? => Format::Short,
-        None => Format::Long,
+        None if args.null => StatusFormat::Porcelain,
+        None if configured()? => StatusFormat::Short,
+        None => StatusFormat::Long,
     };
     Ok((format, deferred))
 }

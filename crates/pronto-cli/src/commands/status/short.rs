@@ -1,19 +1,20 @@
 //! The short format and the porcelain format, version 1.
 
-use super::{Format, Slot, View, conflict_letters};
+use super::{ColourSlot, StatusFormat, StatusView, conflict_letters};
 use crate::CliError;
 use bstr::BString;
 use pronto::status::{ChangeKind, Divergence, Entry};
 use std::io::Write;
 
-pub(super) fn print(view: &View, out: &mut impl Write) -> Result<(), CliError> {
+pub(super) fn print(view: &StatusView, out: &mut impl Write) -> Result<(), CliError> {
     if view.settings.branch {
         branch(view, out)?;
     }
     for entry in &view.report.entries {
         if entry.stages.is_some() {
             let letters = conflict_letters(entry.stage_mask());
-            view.look.write(out, Slot::Unmerged, letters.as_bytes())?;
+            view.look
+                .write(out, ColourSlot::Unmerged, letters.as_bytes())?;
             out.write_all(b" ")?;
             path(view, &entry.path, out)?;
         } else {
@@ -22,7 +23,8 @@ pub(super) fn print(view: &View, out: &mut impl Write) -> Result<(), CliError> {
     }
     for (paths, sign) in [(&view.report.untracked, "??"), (&view.report.ignored, "!!")] {
         for one in paths {
-            view.look.write(out, Slot::Untracked, sign.as_bytes())?;
+            view.look
+                .write(out, ColourSlot::Untracked, sign.as_bytes())?;
             out.write_all(b" ")?;
             path(view, one, out)?;
         }
@@ -30,13 +32,13 @@ pub(super) fn print(view: &View, out: &mut impl Write) -> Result<(), CliError> {
     Ok(())
 }
 
-fn changed(view: &View, entry: &Entry, out: &mut impl Write) -> Result<(), CliError> {
+fn changed(view: &StatusView, entry: &Entry, out: &mut impl Write) -> Result<(), CliError> {
     let mut letter = |slot, letter: Option<u8>| match letter {
         Some(letter) => view.look.write(out, slot, &[letter]),
         None => out.write_all(b" "),
     };
-    letter(Slot::Updated, entry.index.map(ChangeKind::letter))?;
-    letter(Slot::Changed, worktree_letter(view, entry))?;
+    letter(ColourSlot::Updated, entry.index.map(ChangeKind::letter))?;
+    letter(ColourSlot::Changed, worktree_letter(view, entry))?;
     out.write_all(b" ")?;
     match &entry.origin {
         Some(origin) if view.null => {
@@ -54,9 +56,9 @@ fn changed(view: &View, entry: &Entry, out: &mut impl Write) -> Result<(), CliEr
 
 /// Returns the letter of the worktree column. In the short format, the letter of a submodule shows
 /// the kind of its change.
-fn worktree_letter(view: &View, entry: &Entry) -> Option<u8> {
+fn worktree_letter(view: &StatusView, entry: &Entry) -> Option<u8> {
     let submodule = entry.submodule;
-    if view.settings.format != Format::Short || submodule.is_clean() {
+    if view.settings.format != StatusFormat::Short || submodule.is_clean() {
         return entry.worktree.map(ChangeKind::letter);
     }
     Some(if submodule.new_commits {
@@ -68,7 +70,7 @@ fn worktree_letter(view: &View, entry: &Entry) -> Option<u8> {
     })
 }
 
-fn path(view: &View, path: &BString, out: &mut impl Write) -> Result<(), CliError> {
+fn path(view: &StatusView, path: &BString, out: &mut impl Write) -> Result<(), CliError> {
     if view.null {
         out.write_all(path)?;
         out.write_all(b"\0")?;
@@ -79,29 +81,29 @@ fn path(view: &View, path: &BString, out: &mut impl Write) -> Result<(), CliErro
     Ok(())
 }
 
-fn branch(view: &View, out: &mut impl Write) -> Result<(), CliError> {
+fn branch(view: &StatusView, out: &mut impl Write) -> Result<(), CliError> {
     let look = &view.look;
-    look.write(out, Slot::Header, b"## ")?;
+    look.write(out, ColourSlot::Header, b"## ")?;
     if view.is_initial() {
-        look.write(out, Slot::Header, b"No commits yet on ")?;
+        look.write(out, ColourSlot::Header, b"No commits yet on ")?;
     }
     match view.branch() {
         Some(branch) => {
-            look.write(out, Slot::LocalBranch, branch)?;
+            look.write(out, ColourSlot::LocalBranch, branch)?;
             if let Some(upstream) = &view.upstream {
-                look.write(out, Slot::Header, b"...")?;
-                look.write(out, Slot::RemoteBranch, &upstream.short_name)?;
+                look.write(out, ColourSlot::Header, b"...")?;
+                look.write(out, ColourSlot::RemoteBranch, &upstream.short_name)?;
                 divergence(view, upstream.divergence, out)?;
             }
         }
-        None => look.write(out, Slot::NoBranch, b"HEAD (no branch)")?,
+        None => look.write(out, ColourSlot::NoBranch, b"HEAD (no branch)")?,
     }
     out.write_all(if view.null { b"\0" } else { b"\n" })?;
     Ok(())
 }
 
 fn divergence(
-    view: &View,
+    view: &StatusView,
     divergence: Option<Divergence>,
     out: &mut impl Write,
 ) -> Result<(), CliError> {
@@ -109,22 +111,22 @@ fn divergence(
     if divergence == Some(Divergence::Same) {
         return Ok(());
     }
-    look.write(out, Slot::Header, b" [")?;
+    look.write(out, ColourSlot::Header, b" [")?;
     match divergence {
-        None => look.write(out, Slot::Header, b"gone")?,
+        None => look.write(out, ColourSlot::Header, b"gone")?,
         Some(Divergence::Counted { ahead, behind }) => {
             if ahead > 0 || behind == 0 {
-                look.write(out, Slot::Header, b"ahead ")?;
-                look.write(out, Slot::LocalBranch, ahead.to_string().as_bytes())?;
+                look.write(out, ColourSlot::Header, b"ahead ")?;
+                look.write(out, ColourSlot::LocalBranch, ahead.to_string().as_bytes())?;
             }
             if behind > 0 {
                 let comma: &[u8] = if ahead > 0 { b", behind " } else { b"behind " };
-                look.write(out, Slot::Header, comma)?;
-                look.write(out, Slot::RemoteBranch, behind.to_string().as_bytes())?;
+                look.write(out, ColourSlot::Header, comma)?;
+                look.write(out, ColourSlot::RemoteBranch, behind.to_string().as_bytes())?;
             }
         }
-        Some(_) => look.write(out, Slot::Header, b"different")?,
+        Some(_) => look.write(out, ColourSlot::Header, b"different")?,
     }
-    look.write(out, Slot::Header, b"]")?;
+    look.write(out, ColourSlot::Header, b"]")?;
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Prints changes as patches (`status -v`). git formats the patches, if there are any.
 
-use super::lines::Lines;
-use super::{Slot, View};
+use super::lines::StatusWriter;
+use super::{ColourSlot, StatusView};
 use crate::{CliError, Context, fallback};
 use pronto::diff::MOST_SIMILAR;
 use pronto::status::Renames;
@@ -9,7 +9,7 @@ use std::io::Write;
 
 /// The calls of git that print the patches.
 pub(super) struct Differences {
-    git: fallback::Git,
+    git: fallback::FallbackGit,
     /// Whether patches of unstaged changes are printed, too (`-vv`).
     worktree: bool,
     /// Whether patches of staged changes are printed. As in Git, the patches cover all staged
@@ -21,7 +21,7 @@ impl Differences {
     /// Searches for git before anything is written, if there may be patches to print. `times` is
     /// the number of `-v` options. `is_limited` is whether paths were given.
     pub(super) fn prepare(
-        view: &View,
+        view: &StatusView,
         times: u8,
         is_limited: bool,
         context: &Context,
@@ -42,12 +42,12 @@ impl Differences {
     }
 
     /// Prints the patches. `lines` is flushed first, so that earlier output precedes them.
-    pub(super) fn print<W: Write>(&self, lines: &mut Lines<'_, W>) -> Result<(), CliError> {
+    pub(super) fn print<W: Write>(&self, lines: &mut StatusWriter<'_, W>) -> Result<(), CliError> {
         let report = &lines.view.report;
         let (staged, changed) = (report.is_committable(), report.is_worktree_dirty());
         let headed = self.worktree && staged;
         if headed {
-            lines.line(Slot::Header, "Changes to be committed:")?;
+            lines.line(ColourSlot::Header, "Changes to be committed:")?;
         }
         if self.staged {
             let prefixes = headed.then_some(("c/", "i/"));
@@ -55,8 +55,8 @@ impl Differences {
         }
         if self.worktree && changed {
             let rule = "-".repeat(50);
-            lines.line(Slot::Header, &rule)?;
-            lines.line(Slot::Header, "Changes not staged for commit:")?;
+            lines.line(ColourSlot::Header, &rule)?;
+            lines.line(ColourSlot::Header, "Changes not staged for commit:")?;
             self.run(lines, &[], Some(("i/", "w/")))?;
         }
         Ok(())
@@ -64,7 +64,7 @@ impl Differences {
 
     fn run<W: Write>(
         &self,
-        lines: &mut Lines<'_, W>,
+        lines: &mut StatusWriter<'_, W>,
         what: &[&str],
         prefixes: Option<(&str, &str)>,
     ) -> Result<(), CliError> {
@@ -106,14 +106,14 @@ mod tests {
 
     #[test]
     fn similarities_are_told_as_git_reads_them() {
-        let told = |minimum_score| {
+        let reported = |minimum_score| {
             words(Renames {
                 minimum_score,
                 ..Renames::default()
             })
         };
-        assert_eq!(told(30_000), ["-M50000", "-l1000"]);
-        assert_eq!(told(1)[0], "-M00002");
-        assert_eq!(told(60_000)[0], "-M100%");
+        assert_eq!(reported(30_000), ["-M50000", "-l1000"]);
+        assert_eq!(reported(1)[0], "-M00002");
+        assert_eq!(reported(60_000)[0], "-M100%");
     }
 }

@@ -10,7 +10,7 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// Options of all commands.
 #[derive(clap::Args, Debug)]
-pub(super) struct Common {
+pub(super) struct CommonArguments {
     /// The database with the generations of the store: postgres://USER@HOST/DATABASE. Needed for stores
     /// without conditional creation. The password is best kept in ~/.pgpass or PGPASSWORD
     #[arg(long, value_name = "URL", global = true)]
@@ -21,28 +21,28 @@ pub(super) struct Common {
 }
 
 #[derive(clap::Subcommand, Debug)]
-pub(super) enum Command {
+pub(super) enum StoreCommand {
     /// Make a repository in the store of a Git repository, or one of each below a directory
-    Import(Import),
+    Import(ImportArguments),
     /// Make a bare Git repository of a generation
     Export(Export),
     /// Make a repository of a generation of another one
-    Copy(Copy),
+    Copy(CopyArguments),
     /// Read everything, and print what is missing or damaged
     Verify(Verify),
     /// Pack again what is due, and delete what has expired
-    Upkeep(Upkeep),
+    Upkeep(UpkeepArguments),
     /// List the repositories of the store, or the generations of one
-    List(List),
+    List(ListArguments),
     /// Show or change the configuration of a repository
-    Config(Config),
+    Config(ConfigArguments),
     /// Show or change the default branch of a repository
-    Head(Head),
+    Head(HeadArguments),
 }
 
 /// A repository in a store, as the user names it.
 #[derive(clap::Args, Debug)]
-pub(super) struct Named {
+pub(super) struct RepositoryArguments {
     /// The store
     pub(super) store: String,
     /// The name of the repository
@@ -51,7 +51,7 @@ pub(super) struct Named {
 
 /// Arguments of `store import`.
 #[derive(clap::Args, Debug)]
-pub(super) struct Import {
+pub(super) struct ImportArguments {
     /// Bring repositories that are there already up to date
     #[arg(long)]
     pub(super) update: bool,
@@ -77,14 +77,14 @@ pub(super) struct Export {
     #[arg(long, value_name = "FORMAT", value_parser = ref_format)]
     pub(super) ref_format: Option<RefStorage>,
     #[command(flatten)]
-    pub(super) from: Named,
+    pub(super) from: RepositoryArguments,
     /// The directory of the new repository
     pub(super) directory: PathBuf,
 }
 
 /// Arguments of `store copy`.
 #[derive(clap::Args, Debug)]
-pub(super) struct Copy {
+pub(super) struct CopyArguments {
     /// Take this generation in place of the newest one
     #[arg(long, value_name = "NUMBER")]
     pub(super) generation: Option<u64>,
@@ -95,7 +95,7 @@ pub(super) struct Copy {
     #[arg(long, value_name = "URL")]
     pub(super) target_generations: Option<String>,
     #[command(flatten)]
-    pub(super) from: Named,
+    pub(super) from: RepositoryArguments,
     /// The second store
     pub(super) target: String,
     /// The name of the new repository
@@ -116,7 +116,7 @@ pub(super) struct Verify {
 
 /// Arguments of `store list`.
 #[derive(clap::Args, Debug)]
-pub(super) struct List {
+pub(super) struct ListArguments {
     /// The store
     pub(super) store: String,
     /// The repository whose generations are listed
@@ -125,7 +125,7 @@ pub(super) struct List {
 
 /// Arguments of `store upkeep`.
 #[derive(clap::Args, Debug)]
-pub(super) struct Upkeep {
+pub(super) struct UpkeepArguments {
     /// Run until the process is stopped, and look at each repository so often
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(super) every: Option<u64>,
@@ -146,7 +146,7 @@ pub(super) struct Upkeep {
 
 /// Arguments of `store config`.
 #[derive(clap::Args, Debug)]
-pub(super) struct Config {
+pub(super) struct ConfigArguments {
     /// Add a value to those that the key has
     #[arg(long)]
     pub(super) add: bool,
@@ -154,7 +154,7 @@ pub(super) struct Config {
     #[arg(long)]
     pub(super) unset: bool,
     #[command(flatten)]
-    pub(super) repository: Named,
+    pub(super) repository: RepositoryArguments,
     /// Show the values of this key, or change them
     pub(super) key: Option<String>,
     /// The new value
@@ -163,9 +163,9 @@ pub(super) struct Config {
 
 /// Arguments of `store head`.
 #[derive(clap::Args, Debug)]
-pub(super) struct Head {
+pub(super) struct HeadArguments {
     #[command(flatten)]
-    pub(super) repository: Named,
+    pub(super) repository: RepositoryArguments,
     /// The new default branch
     pub(super) branch: Option<String>,
 }

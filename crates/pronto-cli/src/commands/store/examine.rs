@@ -4,12 +4,16 @@ use std::io::Write as _;
 
 use pronto::Watch;
 
-use super::arguments::{Common, List, Verify};
-use super::server::Place;
+use super::arguments::{CommonArguments, ListArguments, Verify};
+use super::server::OpenStoredRepository;
 use crate::{CliError, Context, ExitCode};
 
 impl Verify {
-    pub(super) fn run(&self, common: &Common, context: &mut Context) -> Result<ExitCode, CliError> {
+    pub(super) fn run(
+        &self,
+        common: &CommonArguments,
+        context: &mut Context,
+    ) -> Result<ExitCode, CliError> {
         let store = common.open(&self.store, context)?;
         let names = match &self.name {
             Some(name) => vec![name.clone()],
@@ -45,8 +49,12 @@ impl Verify {
     }
 }
 
-impl List {
-    pub(super) fn run(&self, common: &Common, context: &mut Context) -> Result<ExitCode, CliError> {
+impl ListArguments {
+    pub(super) fn run(
+        &self,
+        common: &CommonArguments,
+        context: &mut Context,
+    ) -> Result<ExitCode, CliError> {
         let store = common.open(&self.store, context)?;
         let Some(name) = &self.name else {
             for name in store.repositories()? {
@@ -54,7 +62,7 @@ impl List {
             }
             return Ok(ExitCode::SUCCESS);
         };
-        let place = Place::open(store, name)?;
+        let place = OpenStoredRepository::open(store, name)?;
         for listed in place.store.generations(&place.repository)? {
             let time = utc(listed.created.as_secs());
             writeln!(context.out, "{}\t{time}", listed.number)?;

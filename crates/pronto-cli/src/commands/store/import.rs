@@ -6,14 +6,18 @@ use std::path::Path;
 use pronto::Repository;
 use pronto::Watch;
 use pronto_server::repositories::Repositories;
-use pronto_store::{Store, Written};
+use pronto_store::{BlockingStore, CopyCounts};
 
-use super::arguments::{Common, Import};
+use super::arguments::{CommonArguments, ImportArguments};
 use super::server::scratch;
 use crate::{CliError, Context, ExitCode};
 
-impl Import {
-    pub(super) fn run(&self, common: &Common, context: &mut Context) -> Result<ExitCode, CliError> {
+impl ImportArguments {
+    pub(super) fn run(
+        &self,
+        common: &CommonArguments,
+        context: &mut Context,
+    ) -> Result<ExitCode, CliError> {
         let store = common.open(&self.store, context)?;
         match &self.name {
             Some(name) => self.one(common, &store, name, context),
@@ -24,8 +28,8 @@ impl Import {
     /// Imports one repository.
     fn one(
         &self,
-        common: &Common,
-        store: &Store,
+        common: &CommonArguments,
+        store: &BlockingStore,
         name: &str,
         context: &mut Context,
     ) -> Result<ExitCode, CliError> {
@@ -42,8 +46,8 @@ impl Import {
     /// failure does not stop the import of the other repositories.
     fn all(
         &self,
-        common: &Common,
-        store: &Store,
+        common: &CommonArguments,
+        store: &BlockingStore,
         context: &mut Context,
     ) -> Result<ExitCode, CliError> {
         let environment = context.environment()?;
@@ -62,7 +66,7 @@ impl Import {
                 .map_err(CliError::from)
                 .and_then(|found| self.import(common, found.git_dir(), store, name, context));
             match written {
-                Ok(Written { refs, objects, .. }) => {
+                Ok(CopyCounts { refs, objects, .. }) => {
                     writeln!(context.out, "{name}: {refs} refs and {objects} objects")?;
                 }
                 Err(error) => {
@@ -78,12 +82,12 @@ impl Import {
     /// is brought up to date.
     fn import(
         &self,
-        common: &Common,
+        common: &CommonArguments,
         git_dir: &Path,
-        store: &Store,
+        store: &BlockingStore,
         name: &str,
         context: &mut Context,
-    ) -> Result<Written, CliError> {
+    ) -> Result<CopyCounts, CliError> {
         let source = Repository::open(git_dir, &context.environment()?)?;
         let target = store.repository(name)?;
         let scratch = scratch(self.scratch.as_deref(), context)?;

@@ -5,29 +5,29 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pronto::Progress;
-use pronto_store::{DatabaseAddress, Generation, Store, Stored};
+use pronto_store::{BlockingStore, DatabaseAddress, Generation, StoredRepository};
 
 use super::Args;
-use super::arguments::{Command, Common, Named};
+use super::arguments::{CommonArguments, RepositoryArguments, StoreCommand};
 use crate::{CliError, Context, ExitCode};
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let common = &args.common;
     match &args.command {
-        Command::Import(import) => import.run(common, context),
-        Command::Export(export) => export.run(common, context),
-        Command::Copy(copy) => copy.run(common, context),
-        Command::Verify(verify) => verify.run(common, context),
-        Command::Upkeep(upkeep) => upkeep.run(common, context),
-        Command::List(list) => list.run(common, context),
-        Command::Config(config) => config.run(common, context),
-        Command::Head(head) => head.run(common, context),
+        StoreCommand::Import(import) => import.run(common, context),
+        StoreCommand::Export(export) => export.run(common, context),
+        StoreCommand::Copy(copy) => copy.run(common, context),
+        StoreCommand::Verify(verify) => verify.run(common, context),
+        StoreCommand::Upkeep(upkeep) => upkeep.run(common, context),
+        StoreCommand::List(list) => list.run(common, context),
+        StoreCommand::Config(config) => config.run(common, context),
+        StoreCommand::Head(head) => head.run(common, context),
     }
 }
 
 /// The address of the database of generations, and the option that gave the address.
 #[derive(Clone, Copy)]
-pub(super) struct Generations<'a> {
+pub(super) struct DatabaseOption<'a> {
     pub(super) option: &'static str,
     pub(super) address: Option<&'a str>,
 }
@@ -35,11 +35,11 @@ pub(super) struct Generations<'a> {
 /// Opens the store at `url` with the database that records its generations.
 pub(super) fn open(
     url: &str,
-    generations: Generations<'_>,
+    generations: DatabaseOption<'_>,
     context: &mut Context,
-) -> Result<Store, CliError> {
+) -> Result<BlockingStore, CliError> {
     let environment = context.environment()?;
-    let store = Store::open(url, &environment)?;
+    let store = BlockingStore::open(url, &environment)?;
     match generations.address {
         None => Ok(store),
         Some(address) => {
@@ -59,9 +59,9 @@ pub(super) fn open(
     }
 }
 
-impl Common {
-    pub(super) fn open(&self, url: &str, context: &mut Context) -> Result<Store, CliError> {
-        let generations = Generations {
+impl CommonArguments {
+    pub(super) fn open(&self, url: &str, context: &mut Context) -> Result<BlockingStore, CliError> {
+        let generations = DatabaseOption {
             option: "--generations",
             address: self.generations.as_deref(),
         };
@@ -75,15 +75,15 @@ impl Common {
 }
 
 /// A repository in a store, opened by its name.
-pub(super) struct Place {
-    pub(super) store: Store,
-    pub(super) repository: Stored,
+pub(super) struct OpenStoredRepository {
+    pub(super) store: BlockingStore,
+    pub(super) repository: StoredRepository,
 }
 
-impl Place {
-    pub(super) fn open(store: Store, name: &str) -> Result<Self, CliError> {
+impl OpenStoredRepository {
+    pub(super) fn open(store: BlockingStore, name: &str) -> Result<Self, CliError> {
         let repository = store.repository(name)?;
-        Ok(Place { store, repository })
+        Ok(OpenStoredRepository { store, repository })
     }
 
     /// Returns the generation `number`, or the newest generation.
@@ -96,9 +96,13 @@ impl Place {
     }
 }
 
-impl Named {
-    pub(super) fn open(&self, common: &Common, context: &mut Context) -> Result<Place, CliError> {
-        Place::open(common.open(&self.store, context)?, &self.name)
+impl RepositoryArguments {
+    pub(super) fn open(
+        &self,
+        common: &CommonArguments,
+        context: &mut Context,
+    ) -> Result<OpenStoredRepository, CliError> {
+        OpenStoredRepository::open(common.open(&self.store, context)?, &self.name)
     }
 }
 

@@ -5,14 +5,18 @@ use std::io::Write as _;
 
 use bstr::{BStr, ByteSlice as _};
 use pronto::refs::RefNameRef;
-use pronto_store::{ErrorKind, Settings, Value};
+use pronto_store::{ErrorKind, Settings, StoredRefValue};
 
-use super::arguments::{Common, Config, Head};
-use super::server::Place;
+use super::arguments::{CommonArguments, ConfigArguments, HeadArguments};
+use super::server::OpenStoredRepository;
 use crate::{CliError, Context, ExitCode};
 
-impl Head {
-    pub(super) fn run(&self, common: &Common, context: &mut Context) -> Result<ExitCode, CliError> {
+impl HeadArguments {
+    pub(super) fn run(
+        &self,
+        common: &CommonArguments,
+        context: &mut Context,
+    ) -> Result<ExitCode, CliError> {
         let place = self.repository.open(common, context)?;
         match &self.branch {
             Some(branch) => set_head(&place, branch, context),
@@ -21,9 +25,13 @@ impl Head {
     }
 }
 
-impl Config {
+impl ConfigArguments {
     /// Prints the configuration or the values of a key, or changes a key.
-    pub(super) fn run(&self, common: &Common, context: &mut Context) -> Result<ExitCode, CliError> {
+    pub(super) fn run(
+        &self,
+        common: &CommonArguments,
+        context: &mut Context,
+    ) -> Result<ExitCode, CliError> {
         let place = &self.repository.open(common, context)?;
         let words: Vec<&str> = [&self.key, &self.value]
             .into_iter()
@@ -71,7 +79,7 @@ impl Config {
 }
 
 fn change(
-    place: &Place,
+    place: &OpenStoredRepository,
     context: &mut Context,
     edit: impl Fn(&mut Settings) -> pronto_store::Result<()>,
 ) -> Result<ExitCode, CliError> {
@@ -81,10 +89,10 @@ fn change(
 }
 
 /// Prints the branch that `HEAD` names.
-fn show_head(place: &Place, context: &mut Context) -> Result<ExitCode, CliError> {
+fn show_head(place: &OpenStoredRepository, context: &mut Context) -> Result<ExitCode, CliError> {
     let shown = match place.store.head(&place.repository)? {
-        Some(Value::Symbolic(target)) => target.to_string(),
-        Some(Value::Direct { id, .. }) => id.to_string(),
+        Some(StoredRefValue::Symbolic(target)) => target.to_string(),
+        Some(StoredRefValue::Direct { id, .. }) => id.to_string(),
         None => return Err(CliError::fatal("the repository has no HEAD")),
     };
     writeln!(context.out, "{shown}")?;
@@ -92,7 +100,11 @@ fn show_head(place: &Place, context: &mut Context) -> Result<ExitCode, CliError>
 }
 
 /// Makes `HEAD` a symref to a branch.
-fn set_head(place: &Place, branch: &str, context: &mut Context) -> Result<ExitCode, CliError> {
+fn set_head(
+    place: &OpenStoredRepository,
+    branch: &str,
+    context: &mut Context,
+) -> Result<ExitCode, CliError> {
     let full = match branch.strip_prefix("refs/heads/") {
         Some(_) => branch.to_owned(),
         None => format!("refs/heads/{branch}"),

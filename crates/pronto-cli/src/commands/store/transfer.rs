@@ -7,14 +7,18 @@ use std::path::Path;
 use pronto::refs::MigrateOptions;
 use pronto::repository::RefStorage;
 use pronto::{Environment, Repository, Watch};
-use pronto_store::{EXPORT_OK, EXPORT_OK_FILE, Source};
+use pronto_store::{CopySource, EXPORT_OK, EXPORT_OK_FILE};
 
-use super::arguments::{Common, Copy, Export};
-use super::server::{Generations, Place, open, scratch};
+use super::arguments::{CommonArguments, CopyArguments, Export};
+use super::server::{DatabaseOption, OpenStoredRepository, open, scratch};
 use crate::{CliError, Context, ExitCode};
 
 impl Export {
-    pub(super) fn run(&self, common: &Common, context: &mut Context) -> Result<ExitCode, CliError> {
+    pub(super) fn run(
+        &self,
+        common: &CommonArguments,
+        context: &mut Context,
+    ) -> Result<ExitCode, CliError> {
         let place = self.from.open(common, context)?;
         let directory = context.environment()?.absolute(&self.directory);
         let generation = place.generation(self.generation)?;
@@ -53,21 +57,25 @@ fn mark_visible(directory: &Path) -> Result<(), CliError> {
     Ok(())
 }
 
-impl Copy {
-    pub(super) fn run(&self, common: &Common, context: &mut Context) -> Result<ExitCode, CliError> {
+impl CopyArguments {
+    pub(super) fn run(
+        &self,
+        common: &CommonArguments,
+        context: &mut Context,
+    ) -> Result<ExitCode, CliError> {
         let from = self.from.open(common, context)?;
-        let generations = Generations {
+        let generations = DatabaseOption {
             option: "--target-generations",
             address: self.target_generations.as_deref(),
         };
         let target = open(&self.target, generations, context)?;
-        let to = Place::open(target, &self.new_name)?;
+        let to = OpenStoredRepository::open(target, &self.new_name)?;
         let generation = from.generation(self.generation)?;
         let scratch = scratch(self.scratch.as_deref(), context)?;
         let progress = common.progress(context);
         let interrupt = context.interrupt.clone();
         let watch = Watch::from(&interrupt).with_progress(&*progress);
-        let source = Source {
+        let source = CopySource {
             store: &from.store,
             repository: &from.repository,
         };

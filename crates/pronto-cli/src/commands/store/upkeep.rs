@@ -8,14 +8,18 @@ use std::time::Duration;
 use pronto::Watch;
 use pronto_store::{Pass, UpkeepOptions, UpkeepRole};
 
-use super::arguments::{Common, Upkeep};
+use super::arguments::{CommonArguments, UpkeepArguments};
 use super::server::scratch;
 use crate::{CliError, Context, ExitCode};
 
-impl Upkeep {
+impl UpkeepArguments {
     /// Runs upkeep for one repository or for all repositories: once, or until the process is
     /// stopped.
-    pub(super) fn run(&self, common: &Common, context: &mut Context) -> Result<ExitCode, CliError> {
+    pub(super) fn run(
+        &self,
+        common: &CommonArguments,
+        context: &mut Context,
+    ) -> Result<ExitCode, CliError> {
         let store = common.open(&self.store, context)?;
         let mut options = UpkeepOptions::new(scratch(self.scratch.as_deref(), context)?);
         options.prune_after = self.prune_after.0;

@@ -7,25 +7,25 @@ use bstr::{BStr, ByteSlice};
 use pronto::Repository;
 use pronto::switch::{BranchChange, LeftBehind, NewHead, Options, Report, UpstreamSetup};
 
-use super::{Common, advises, quoted, tell_failures, upstream};
+use super::{SwitchOptions, advises, print_failures, quoted, upstream};
 use crate::commands::shared::checkout_failures::code_of_failures;
 use crate::{CliError, Context, ExitCode};
 
 /// Reports a completed switch of `HEAD`.
-pub(super) fn tell(
+pub(super) fn print(
     repository: &Repository,
     context: &mut Context,
-    common: &Common,
+    common: &SwitchOptions,
     options: &Options,
     report: &Report,
 ) -> Result<ExitCode, CliError> {
-    tell_moved_files(repository, context, common, report)?;
+    print_moved_files(repository, context, common, report)?;
     let code = code_of_failures(&report.failed);
     if code == ExitCode::FATAL {
         return Ok(code);
     }
     if !common.quiet {
-        tell_arrival(repository, context, report, options.detach)?;
+        print_new_head(repository, context, report, options.detach)?;
         for what in &report.cancelled {
             context.warn(&format!("cancelling a {what} in progress"));
         }
@@ -35,7 +35,7 @@ pub(super) fn tell(
             NewHead::Detached(_) => false,
         };
         if follows {
-            upstream::tell(repository, context, report.upstream.as_ref())?;
+            upstream::print(repository, context, report.upstream.as_ref())?;
         }
     }
     let refused = report.hook.is_some_and(|code| code != 0);
@@ -47,13 +47,13 @@ pub(super) fn tell(
 
 /// Reports failed files, local changes, commits that are left behind, and the new upstream, before
 /// the message about `HEAD`.
-pub(super) fn tell_moved_files(
+pub(super) fn print_moved_files(
     repository: &Repository,
     context: &mut Context,
-    common: &Common,
+    common: &SwitchOptions,
     report: &Report,
 ) -> Result<(), CliError> {
-    tell_failures(context, &report.warnings, &report.failed);
+    print_failures(context, &report.warnings, &report.failed);
     if common.quiet {
         return Ok(());
     }
@@ -62,7 +62,7 @@ pub(super) fn tell_moved_files(
         writeln!(context.out, "{}\t{path}", char::from(kind.letter()))?;
     }
     if let Some(left) = &report.left_behind {
-        tell_left_behind(repository, context, left)?;
+        print_left_behind(repository, context, left)?;
     }
     match &report.set_up {
         Some(own @ UpstreamSetup::OwnUpstream { .. }) => context.warn(&own.to_string()),
@@ -72,7 +72,7 @@ pub(super) fn tell_moved_files(
     Ok(())
 }
 
-fn tell_left_behind(
+fn print_left_behind(
     repository: &Repository,
     context: &mut Context,
     left: &LeftBehind,
@@ -110,7 +110,7 @@ fn tell_left_behind(
     Ok(())
 }
 
-fn tell_arrival(
+fn print_new_head(
     repository: &Repository,
     context: &mut Context,
     report: &Report,

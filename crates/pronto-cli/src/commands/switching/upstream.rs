@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use pronto::Repository;
-use pronto::status::{Divergence, Upstream};
+use pronto::status::{Divergence, TrackedUpstream};
 
 use super::advises;
 use crate::{CliError, Context};
@@ -13,10 +13,10 @@ use crate::{CliError, Context};
 ///
 /// # Errors
 /// Fails if a setting of a remote or of a branch is malformed.
-pub(super) fn tell(
+pub(super) fn print(
     repository: &Repository,
     context: &mut Context,
-    upstream: Option<&Upstream>,
+    upstream: Option<&TrackedUpstream>,
 ) -> Result<(), CliError> {
     context.check_remotes(repository.config())?;
     if let Some(upstream) = upstream {
@@ -27,7 +27,7 @@ pub(super) fn tell(
 }
 
 /// Formats the relation of a branch to its upstream, as Git does.
-fn tracking_text(upstream: &Upstream, hints: bool) -> String {
+fn tracking_text(upstream: &TrackedUpstream, hints: bool) -> String {
     let name = &upstream.short_name;
     let plural = |count: usize| if count == 1 { "" } else { "s" };
     let (text, hint) = match upstream.divergence {

@@ -4,25 +4,25 @@ use std::io::Write;
 
 use bstr::BString;
 use pronto::status::ChangeKind;
-use pronto::update_index::{Event, Stop};
+use pronto::update_index::{Event, UpdateStop};
 use pronto::{ErrorKind, PartialFailure};
 
-use super::How;
+use super::UpdateFlags;
 use crate::commands::shared::staging_failures::{explained, report_conversion, report_failure};
 use crate::terminal::text::sanitized_bytes;
 use crate::{CliError, Context, ExitCode};
 
 /// Returns the error of a failed update, after a report of the events before.
 pub(super) fn failed(
-    failure: PartialFailure<Vec<Event>, Stop>,
-    how: &How,
+    failure: PartialFailure<Vec<Event>, UpdateStop>,
+    how: &UpdateFlags,
     context: &mut Context,
 ) -> Result<CliError, CliError> {
     if let Some(events) = failure.report {
-        tell(*events, how, context)?;
+        print(*events, how, context)?;
     }
     Ok(match failure.error {
-        Stop::Operation(error) => match error.kind() {
+        UpdateStop::Operation(error) => match error.kind() {
             ErrorKind::Locked if how.quiet => CliError::silent(ExitCode::FATAL),
             _ => CliError::of(error),
         },
@@ -31,9 +31,9 @@ pub(super) fn failed(
 }
 
 /// Reports the events of an update.
-pub(super) fn tell(
+pub(super) fn print(
     events: Vec<Event>,
-    how: &How,
+    how: &UpdateFlags,
     context: &mut Context,
 ) -> Result<ExitCode, CliError> {
     let mut failed = false;

@@ -9,12 +9,14 @@ use pronto::config::Config;
 use pronto::path;
 use pronto::reset::{Outcome, Report};
 use pronto::switch::{Tracking, UpstreamSetup};
-use pronto::worktrees::{AddOptions, Added, Branching, Carry, Preparation, Sharing};
+use pronto::worktrees::{
+    AddStep, AddWorktreeOptions, AddedWorktree, BlockSharing, Branching, Carry,
+};
 use pronto::{ErrorKind, PartialFailure, Repository, Watch};
 
 use super::Args;
 use crate::commands::shared::submodules;
-use crate::commands::switching::{follows_nothing, tell_failures, text};
+use crate::commands::switching::{follows_nothing, print_failures, text};
 use crate::terminal::text::sanitized_bytes;
 use crate::{CliError, Context, ExitCode};
 
@@ -37,7 +39,7 @@ pub(super) fn run(
     let repository = context.repository()?;
     let configured = || repository.config().bool_or("worktree.guessremote", false);
     let guess_remote = args.guess_remote.map_or_else(configured, Ok)?;
-    let mut options = AddOptions::default();
+    let mut options = AddWorktreeOptions::default();
     options.place = place.clone();
     options.commit = commit.cloned();
     options.branching = branching;
@@ -54,10 +56,10 @@ pub(super) fn run(
     let addition = addition.map_err(CliError::of)?;
     if !args.quiet {
         let what = match &addition.preparation {
-            Preparation::NewBranch(name) => format!("new branch '{name}'"),
-            Preparation::Reset(name, old) => format!("resetting branch '{name}'; was at {old}"),
-            Preparation::Branch(name) => format!("checking out '{name}'"),
-            Preparation::Detached(commit) => format!("detached HEAD {commit}"),
+            AddStep::NewBranch(name) => format!("new branch '{name}'"),
+            AddStep::Reset(name, old) => format!("resetting branch '{name}'; was at {old}"),
+            AddStep::Branch(name) => format!("checking out '{name}'"),
+            AddStep::Detached(commit) => format!("detached HEAD {commit}"),
         };
         context.remark(&format!("Preparing worktree ({what})"));
     }
@@ -70,7 +72,7 @@ pub(super) fn run(
     context.report();
     match outcome {
         Ok(added) => {
-            let code = tell(&added, args.quiet, context)?;
+            let code = print(&added, args.quiet, context)?;
             match added.has_submodules {
                 true => update_submodules(args, &repository, place, context)
                     .map(|failed| failed.unwrap_or(code)),
@@ -83,7 +85,7 @@ pub(super) fn run(
 
 /// Returns the error of a failed addition, after a report of what was done before.
 fn failed(
-    failure: PartialFailure<Added>,
+    failure: PartialFailure<AddedWorktree>,
     quiet: bool,
     context: &mut Context,
 ) -> Result<CliError, CliError> {
@@ -106,9 +108,9 @@ fn failed(
 
 /// Returns what is carried, from options and configuration.
 /// Returns how many processes Git starts to fill the worktree, each of which reads the settings.
-fn processes_of(preparation: &Preparation) -> u8 {
+fn processes_of(preparation: &AddStep) -> u8 {
     match preparation {
-        Preparation::Detached(_) => 1,
+        AddStep::Detached(_) => 1,
         _ => 2,
     }
 }
@@ -134,9 +136,9 @@ fn carry(args: &Args, config: &Config) -> Result<Carry, CliError> {
         None => (config.string(key)?, key),
     };
     let sharing = match value.map(|value| value.as_bytes()) {
-        None | Some(b"always") => Sharing::Always,
-        Some(b"auto") => Sharing::Auto,
-        Some(b"never") => Sharing::Never,
+        None | Some(b"always") => BlockSharing::Always,
+        Some(b"auto") => BlockSharing::Auto,
+        Some(b"never") => BlockSharing::Never,
         Some(other) => {
             let other = other.as_bstr();
             let message = format!("bad value '{other}' for '{name}': it is always, auto or never");
@@ -219,7 +221,11 @@ fn branching(args: &Args, has_commit: bool) -> Result<Branching, CliError> {
     })
 }
 
-fn tell_upstream(added: &Added, quiet: bool, context: &mut Context) -> Result<(), CliError> {
+fn tell_upstream(
+    added: &AddedWorktree,
+    quiet: bool,
+    context: &mut Context,
+) -> Result<(), CliError> {
     match &added.set_up {
         Some(own @ UpstreamSetup::OwnUpstream { .. }) => context.warn(&own.to_string()),
         Some(upstream) if !quiet => writeln!(context.out, "{upstream}")?,
@@ -228,7 +234,7 @@ fn tell_upstream(added: &Added, quiet: bool, context: &mut Context) -> Result<()
     Ok(())
 }
 
-fn tell(added: &Added, quiet: bool, context: &mut Context) -> Result<ExitCode, CliError> {
+fn print(added: &AddedWorktree, quiet: bool, context: &mut Context) -> Result<ExitCode, CliError> {
     tell_upstream(added, quiet, context)?;
     let name = "HEAD";
     let not_reset = || CliError::fatal(format!("Could not reset index file to revision '{name}'."));
@@ -241,11 +247,11 @@ fn tell(added: &Added, quiet: bool, context: &mut Context) -> Result<ExitCode, C
             return Err(not_reset());
         }
         Some(Outcome::Done(report)) => {
-            if tell_failures(context, &report.warnings, &report.failed) {
+            if print_failures(context, &report.warnings, &report.failed) {
                 return Err(not_reset());
             }
             if !quiet {
-                tell_head(report, context)?;
+                print_head(report, context)?;
             }
         }
         Some(other) => return Err(CliError::unknown_outcome(other)),
@@ -254,7 +260,7 @@ fn tell(added: &Added, quiet: bool, context: &mut Context) -> Result<ExitCode, C
     Ok(ExitCode::new(u8::try_from(code & 0xff).unwrap_or(u8::MAX)))
 }
 
-fn tell_head(report: &Report, context: &mut Context) -> Result<(), CliError> {
+fn print_head(report: &Report, context: &mut Context) -> Result<(), CliError> {
     if let Some(Oneline { id, title }) = &report.head {
         let line: BString = match title.is_empty() {
             true => format!("HEAD is now at {id}\n").into(),

@@ -4,14 +4,14 @@ use std::io::Write;
 
 use bstr::{BString, ByteSlice, ByteVec};
 use pronto::Repository;
-use pronto::worktrees::{HeadState, PruneReason, WorkTree};
+use pronto::worktrees::{HeadState, PruneReason, Worktree};
 
 use super::Args;
 use crate::{CliError, Context, ExitCode};
 
 /// A row of the list of worktrees.
-struct Row {
-    work_tree: WorkTree,
+struct WorktreeRow {
+    work_tree: Worktree,
     lock: Option<BString>,
     prune: Option<PruneReason>,
 }
@@ -34,7 +34,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     });
     let mut rows = Vec::with_capacity(all.len());
     for work_tree in all {
-        rows.push(Row {
+        rows.push(WorktreeRow {
             lock: pronto::worktrees::lock_state(&repository, &work_tree)?
                 .reason()
                 .map(ToOwned::to_owned),
@@ -50,14 +50,14 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     Ok(ExitCode::SUCCESS)
 }
 
-fn porcelain(repository: &Repository, rows: &[Row], null: bool) -> BString {
+fn porcelain(repository: &Repository, rows: &[WorktreeRow], null: bool) -> BString {
     let end = if null { 0 } else { b'\n' };
     let mut out = BString::default();
     let mut line = |parts: &[&[u8]]| {
         parts.iter().for_each(|part| out.push_str(part));
         out.push(end);
     };
-    for Row {
+    for WorktreeRow {
         work_tree,
         lock,
         prune,
@@ -96,15 +96,19 @@ fn porcelain(repository: &Repository, rows: &[Row], null: bool) -> BString {
     out
 }
 
-fn table(repository: &Repository, rows: &[Row], verbose: bool) -> Result<BString, CliError> {
+fn table(
+    repository: &Repository,
+    rows: &[WorktreeRow],
+    verbose: bool,
+) -> Result<BString, CliError> {
     let all = repository.config().bool_or("core.quotepath", true)?;
-    let quote = |row: &Row| pronto::quote::c_quote(row.work_tree.path.as_bstr(), all);
+    let quote = |row: &WorktreeRow| pronto::quote::c_quote(row.work_tree.path.as_bstr(), all);
     let places: Vec<BString> = rows.iter().map(quote).collect();
     let is_wide = |place: &BString| place.chars().any(|c| c >= '\u{300}');
     if places.iter().any(is_wide) {
         return Err(CliError::unsupported("columns of wide characters"));
     }
-    let id_of = |row: &Row| {
+    let id_of = |row: &WorktreeRow| {
         row.work_tree
             .head
             .id()

@@ -1,7 +1,7 @@
 //! The types of configuration values, and Git's messages about values that are not of their type.
 
 use bstr::{BStr, ByteSlice};
-use pronto::config::{EntryRef, Key, color, value};
+use pronto::config::{ConfigEntry, ConfigKey, color, value};
 use pronto_io::short::Short as _;
 
 use crate::error::CliError;
@@ -48,7 +48,7 @@ pub enum Kind {
     /// A compression level. The text names the kind of level in the message.
     Level(&'static str),
     /// A type that this function checks.
-    Other(fn(&EntryRef<'_>) -> Result<(), CliError>),
+    Other(fn(&ConfigEntry<'_>) -> Result<(), CliError>),
 }
 
 impl Kind {
@@ -56,7 +56,7 @@ impl Kind {
     ///
     /// # Errors
     /// Fails with Git's message if the value is not of this type.
-    pub(super) fn check(self, entry: &EntryRef<'_>) -> Result<(), CliError> {
+    pub(super) fn check(self, entry: &ConfigEntry<'_>) -> Result<(), CliError> {
         match self {
             Kind::Bool => entry.bool().map(|_| ())?,
             Kind::BoolOr(words) => bool_or(entry, |value| is_one_of(value, words))?,
@@ -124,14 +124,14 @@ impl Kind {
 }
 
 /// Returns the error for a value: Git prints `message`, then the file and line of the setting.
-fn wrong(entry: &EntryRef<'_>, message: &str) -> CliError {
+fn wrong(entry: &ConfigEntry<'_>, message: &str) -> CliError {
     entry
         .bad_variable()
         .reported_after(message.to_owned())
         .into()
 }
 
-fn filled(message: &str, entry: &EntryRef<'_>, value: &BStr) -> String {
+fn filled(message: &str, entry: &ConfigEntry<'_>, value: &BStr) -> String {
     let message = message.replace("{key}", &entry.key.to_str_lossy());
     message.replace("{value}", &value.to_str_lossy())
 }
@@ -141,7 +141,7 @@ fn is_one_of(value: &BStr, words: &[&str]) -> bool {
     words.iter().any(is)
 }
 
-fn bool_or(entry: &EntryRef<'_>, is_word: impl FnOnce(&BStr) -> bool) -> Result<(), CliError> {
+fn bool_or(entry: &ConfigEntry<'_>, is_word: impl FnOnce(&BStr) -> bool) -> Result<(), CliError> {
     if !entry.value.is_some_and(is_word) {
         entry.bool()?;
     }
@@ -149,7 +149,7 @@ fn bool_or(entry: &EntryRef<'_>, is_word: impl FnOnce(&BStr) -> bool) -> Result<
 }
 
 /// Checks a path. A path is invalid only if `~USER` names an unknown user.
-fn check_path(entry: &EntryRef<'_>) -> Result<(), CliError> {
+fn check_path(entry: &ConfigEntry<'_>) -> Result<(), CliError> {
     let value = entry.string()?;
     let text = value.strip_prefix(b":(optional)").unwrap_or(value);
     if text.starts_with(b"~") && !text.starts_with(b"~/") {
@@ -159,7 +159,7 @@ fn check_path(entry: &EntryRef<'_>) -> Result<(), CliError> {
 }
 
 /// Checks a value of `core.abbrev`.
-pub(super) fn abbreviation(entry: &EntryRef<'_>) -> Result<(), CliError> {
+pub(super) fn abbreviation(entry: &ConfigEntry<'_>) -> Result<(), CliError> {
     const SHORTEST: i32 = 4;
     let text = entry.string()?;
     if is_one_of(text, &["auto"]) || value::parse_bool_word(Some(text)) == Some(false) {
@@ -176,7 +176,7 @@ pub(super) fn abbreviation(entry: &EntryRef<'_>) -> Result<(), CliError> {
 }
 
 /// Checks a value of `core.commentString` or `core.commentChar`.
-pub(super) fn comment(entry: &EntryRef<'_>) -> Result<(), CliError> {
+pub(super) fn comment(entry: &ConfigEntry<'_>) -> Result<(), CliError> {
     let text = entry.string()?;
     if text.is_empty() {
         let message = format!("{} must have at least one character", entry.key);
@@ -192,7 +192,7 @@ pub(super) fn comment(entry: &EntryRef<'_>) -> Result<(), CliError> {
 }
 
 /// Checks a value of `push.default`.
-pub(super) fn push_default(entry: &EntryRef<'_>) -> Result<(), CliError> {
+pub(super) fn push_default(entry: &ConfigEntry<'_>) -> Result<(), CliError> {
     const MODES: &[&str] = &[
         "nothing", "matching", "simple", "upstream", "tracking", "current",
     ];
@@ -207,7 +207,7 @@ pub(super) fn push_default(entry: &EntryRef<'_>) -> Result<(), CliError> {
 }
 
 /// Checks a value of `push.gpgSign`.
-pub(super) fn push_signature(entry: &EntryRef<'_>) -> Result<(), CliError> {
+pub(super) fn push_signature(entry: &ConfigEntry<'_>) -> Result<(), CliError> {
     let is_known = value::parse_bool(entry.value).is_some()
         || entry
             .value
@@ -219,7 +219,7 @@ pub(super) fn push_signature(entry: &EntryRef<'_>) -> Result<(), CliError> {
 }
 
 /// Checks a value of `push.recurseSubmodules`.
-pub(super) fn push_recursion(entry: &EntryRef<'_>) -> Result<(), CliError> {
+pub(super) fn push_recursion(entry: &ConfigEntry<'_>) -> Result<(), CliError> {
     let text = entry.value.unwrap_or_default();
     let is_known = match value::parse_bool(entry.value) {
         Some(is_on) => !is_on,
@@ -231,13 +231,13 @@ pub(super) fn push_recursion(entry: &EntryRef<'_>) -> Result<(), CliError> {
 }
 
 /// Checks a value of `fetch.recurseSubmodules`.
-pub(super) fn fetch_recursion(entry: &EntryRef<'_>) -> Result<(), CliError> {
+pub(super) fn fetch_recursion(entry: &ConfigEntry<'_>) -> Result<(), CliError> {
     let is_known = value::parse_bool(entry.value).is_some()
         || entry.value.is_some_and(|text| text == "on-demand");
     recursion(entry, is_known)
 }
 
-fn recursion(entry: &EntryRef<'_>, is_known: bool) -> Result<(), CliError> {
+fn recursion(entry: &ConfigEntry<'_>, is_known: bool) -> Result<(), CliError> {
     let text = entry.value.unwrap_or("(null)".into());
     match is_known {
         true => Ok(()),
@@ -249,7 +249,7 @@ fn recursion(entry: &EntryRef<'_>, is_known: bool) -> Result<(), CliError> {
 }
 
 /// Checks a value of `pack.indexVersion`.
-pub(super) fn pack_version(entry: &EntryRef<'_>) -> Result<(), CliError> {
+pub(super) fn pack_version(entry: &ConfigEntry<'_>) -> Result<(), CliError> {
     let version = entry.i32()? as u32;
     match version > 2 {
         true => Err(CliError::fatal(format!("bad pack.indexVersion={version}"))),
@@ -258,7 +258,7 @@ pub(super) fn pack_version(entry: &EntryRef<'_>) -> Result<(), CliError> {
 }
 
 /// Checks a value of `status.showUntrackedFiles`.
-pub(super) fn untracked_files(entry: &EntryRef<'_>) -> Result<(), CliError> {
+pub(super) fn untracked_files(entry: &ConfigEntry<'_>) -> Result<(), CliError> {
     let text = entry.value.unwrap_or_default();
     let is_known = value::parse_bool(entry.value).is_some()
         || ["no", "normal", "all"].iter().any(|mode| text == mode);
@@ -272,7 +272,7 @@ pub(super) fn untracked_files(entry: &EntryRef<'_>) -> Result<(), CliError> {
 }
 
 /// Checks a value of `column.ui` or `column.COMMAND`.
-pub(super) fn columns(entry: &EntryRef<'_>) -> Result<(), CliError> {
+pub(super) fn columns(entry: &ConfigEntry<'_>) -> Result<(), CliError> {
     const WORDS: &[&str] = &[
         "always", "never", "auto", "plain", "column", "row", "dense", "nodense",
     ];
@@ -282,7 +282,7 @@ pub(super) fn columns(entry: &EntryRef<'_>) -> Result<(), CliError> {
         let length = rest.find_byteset(b" ,").unwrap_or(rest.len());
         let (word, _) = rest.split_at(length);
         if length > 0 && !WORDS.iter().any(|known| known.as_bytes() == word) {
-            let name = Key::split(entry.key).variable;
+            let name = ConfigKey::split(entry.key).variable;
             let message = format!("invalid column.{} mode {text}", name);
             let error = CliError::from(entry.bad_variable());
             let unsupported = format!("unsupported option '{}'", rest.as_bstr());
@@ -294,7 +294,7 @@ pub(super) fn columns(entry: &EntryRef<'_>) -> Result<(), CliError> {
 }
 
 /// Checks a number of context lines, which cannot be negative.
-pub(super) fn context_lines(entry: &EntryRef<'_>) -> Result<(), CliError> {
+pub(super) fn context_lines(entry: &ConfigEntry<'_>) -> Result<(), CliError> {
     match entry.i32()? < 0 {
         true => Err(entry.bad_variable().into()),
         false => Ok(()),
@@ -302,7 +302,7 @@ pub(super) fn context_lines(entry: &EntryRef<'_>) -> Result<(), CliError> {
 }
 
 /// Checks a value of `diff.colorMoved`.
-pub(super) fn moved_lines(entry: &EntryRef<'_>) -> Result<(), CliError> {
+pub(super) fn moved_lines(entry: &ConfigEntry<'_>) -> Result<(), CliError> {
     const MODES: &[&str] = &[
         "plain",
         "blocks",
@@ -323,7 +323,7 @@ pub(super) fn moved_lines(entry: &EntryRef<'_>) -> Result<(), CliError> {
 }
 
 /// Checks a value of `diff.wsErrorHighlight`.
-pub(super) fn highlighted_spaces(entry: &EntryRef<'_>) -> Result<(), CliError> {
+pub(super) fn highlighted_spaces(entry: &ConfigEntry<'_>) -> Result<(), CliError> {
     const WORDS: &[&str] = &["none", "default", "all", "new", "old", "context"];
     let text = entry.string()?;
     let is_known = text.is_empty()
@@ -338,7 +338,7 @@ pub(super) fn highlighted_spaces(entry: &EntryRef<'_>) -> Result<(), CliError> {
 }
 
 /// Checks a value of `tar.umask`.
-pub(super) fn tar_umask(entry: &EntryRef<'_>) -> Result<(), CliError> {
+pub(super) fn tar_umask(entry: &ConfigEntry<'_>) -> Result<(), CliError> {
     if entry.value.is_none_or(|text| text != "user") {
         entry.i32()?;
     }
@@ -346,7 +346,7 @@ pub(super) fn tar_umask(entry: &EntryRef<'_>) -> Result<(), CliError> {
 }
 
 /// Checks an integer that must be at least `least`.
-fn at_least(entry: &EntryRef<'_>, least: i32) -> Result<(), CliError> {
+fn at_least(entry: &ConfigEntry<'_>, least: i32) -> Result<(), CliError> {
     let number = entry.i32()?;
     let message = format!("value of '{}' out of range: {number}", entry.key);
     match number < least {
@@ -356,11 +356,11 @@ fn at_least(entry: &EntryRef<'_>, least: i32) -> Result<(), CliError> {
 }
 
 /// Checks a value of `fsmonitor.ipcThreads`.
-pub(super) fn positive(entry: &EntryRef<'_>) -> Result<(), CliError> {
+pub(super) fn positive(entry: &ConfigEntry<'_>) -> Result<(), CliError> {
     at_least(entry, 1)
 }
 
 /// Checks a value of `fsmonitor.startTimeout`.
-pub(super) fn not_negative(entry: &EntryRef<'_>) -> Result<(), CliError> {
+pub(super) fn not_negative(entry: &ConfigEntry<'_>) -> Result<(), CliError> {
     at_least(entry, 0)
 }

@@ -1,7 +1,7 @@
 //! Git's warnings about values that have no effect, which it prints while it reads them.
 
 use bstr::{BStr, ByteSlice as _};
-use pronto::config::{EntryRef, Key, value};
+use pronto::config::{ConfigEntry, ConfigKey, value};
 use pronto::durability::Fsync;
 
 use crate::terminal::text::write_to_stderr;
@@ -22,7 +22,7 @@ impl Warnings {
     }
 
     /// Prints the warnings about `entry`, if it is about durability or hooks.
-    pub(super) fn print(&mut self, entry: &EntryRef<'_>) {
+    pub(super) fn print(&mut self, entry: &ConfigEntry<'_>) {
         if entry.key.starts_with(b"core.fsync") {
             self.print_of_durability(entry);
         } else if entry.key.starts_with(b"hook.") {
@@ -31,7 +31,7 @@ impl Warnings {
     }
 
     /// Prints the warnings about `entry`, if it is about durability.
-    pub(super) fn print_of_durability(&mut self, entry: &EntryRef<'_>) {
+    pub(super) fn print_of_durability(&mut self, entry: &ConfigEntry<'_>) {
         match entry.key.as_bytes() {
             b"core.fsync" => {
                 let unknown = entry.value.map(Fsync::unknown_components);
@@ -59,8 +59,8 @@ impl Warnings {
 }
 
 /// Prints the warning about `hook.jobs`, `hook.NAME.jobs` or `hook.NAME.parallel`.
-fn print_of_hooks(entry: &EntryRef<'_>) {
-    let (key, Some(text)) = (Key::split(entry.key), entry.value) else {
+fn print_of_hooks(entry: &ConfigEntry<'_>) {
+    let (key, Some(text)) = (ConfigKey::split(entry.key), entry.value) else {
         return;
     };
     let expected = match key.variable.as_bytes() {

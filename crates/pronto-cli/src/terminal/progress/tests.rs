@@ -30,15 +30,15 @@ impl Recording {
     }
 }
 
-const LOOK: Look = Look {
+const LOOK: ProgressStyle = ProgressStyle {
     meters: true,
-    messages: Messages::All,
+    messages: PrintedMessages::All,
     clears: false,
     delay: Duration::from_secs(1),
     columns: 80,
 };
 
-fn terminal(look: Look) -> (Terminal, Recording) {
+fn terminal(look: ProgressStyle) -> (Terminal, Recording) {
     let recording = Recording::default();
     let terminal = Terminal::new(look, Box::new(recording.clone()));
     // Only the test draws.
@@ -46,8 +46,8 @@ fn terminal(look: Look) -> (Terminal, Recording) {
     (terminal, recording)
 }
 
-fn line(title: &'static str, total: Option<u64>, begun: Instant) -> Line {
-    Line {
+fn line(title: &'static str, total: Option<u64>, begun: Instant) -> ProgressLine {
+    ProgressLine {
         meter: Meter::new(title, total),
         begun,
         wait: Duration::ZERO,
@@ -123,7 +123,7 @@ fn a_narrow_device_gets_two_lines() {
     let begun = Instant::now();
     let mut line = line("Receiving objects", Some(10), begun);
     line.meter.add(1);
-    let narrow = Look {
+    let narrow = ProgressStyle {
         columns: 20,
         ..LOOK
     };
@@ -148,7 +148,7 @@ fn messages_keep_their_ends_and_clear_the_line() {
         recording.text(),
         "remote: counting        \rremote: counted        \nremote: \nhello\n"
     );
-    let (clearing, recording) = terminal(Look {
+    let (clearing, recording) = terminal(ProgressStyle {
         clears: true,
         ..LOOK
     });
@@ -201,9 +201,9 @@ fn sizes_are_written_in_gits_units() {
 
 #[test]
 fn a_quiet_terminal_prints_messages_of_the_other_side_alone() {
-    let (quiet, recording) = terminal(Look {
+    let (quiet, recording) = terminal(ProgressStyle {
         meters: false,
-        messages: Messages::OfRemote,
+        messages: PrintedMessages::OfRemote,
         ..LOOK
     });
     quiet.message("a remark");

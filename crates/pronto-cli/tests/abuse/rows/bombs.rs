@@ -92,8 +92,8 @@ fn bad_pack(stage: &mut Stage, id: &str, bytes: &[u8]) -> Verdict {
     let commands = changes([create(id, "refs/heads/bomb")]);
     let answer = stage.push("alice", "team/a", &commands, bytes)?;
     let text = answer.text();
-    let is_told = text.contains("ng refs/heads/bomb") || answer.status >= 400;
-    require(is_told, || format!("{answer:?} {text}"))?;
+    let is_reported = text.contains("ng refs/heads/bomb") || answer.status >= 400;
+    require(is_reported, || format!("{answer:?} {text}"))?;
     require(!stage.site.has("team/a", id), || {
         "the object is there".to_owned()
     })
@@ -369,8 +369,8 @@ fn pushes(table: &mut Table) {
             let answer = stage.push("alice", "team/a", &body, &no_pack())?;
             stage.allow("team/a", "refs/heads/options");
             let text = answer.text();
-            let is_told = text.contains("refs/heads/options") || answer.status >= 400;
-            require(is_told, || format!("{answer:?} {text}"))
+            let is_reported = text.contains("refs/heads/options") || answer.status >= 400;
+            require(is_reported, || format!("{answer:?} {text}"))
         });
     }
     table.row("packets-of-nothing", |stage| {

@@ -98,8 +98,8 @@ fn events(table: &mut Table) {
             .push("mallory", "own/m", &commands, &no_pack())?
             .text();
         require(text.contains("ok refs/heads/x"), || text)?;
-        let told = std::fs::read_to_string(&file).unwrap_or_default();
-        require(told.matches("refs/heads/x").count() == 2, || told)
+        let reported = std::fs::read_to_string(&file).unwrap_or_default();
+        require(reported.matches("refs/heads/x").count() == 2, || reported)
     });
     table.row_on_disk("beside-a-file", NO_HOOKS, |stage| {
         // Both decide, in each order of their answers.

@@ -439,8 +439,8 @@ fn hooks(table: &mut Table) {
         let mut body = changes_with(features, [create(&stage.site.ids.first, "refs/heads/x")]);
         body.extend(options(["a\0b"]));
         let answer = stage.push("alice", "team/a", &body, &no_pack())?;
-        let is_told = answer.text().contains("ng refs/heads/x") || answer.status == 400;
-        require(is_told, || format!("{answer:?} {}", answer.text()))
+        let is_reported = answer.text().contains("ng refs/heads/x") || answer.status == 400;
+        require(is_reported, || format!("{answer:?} {}", answer.text()))
     });
     table.row("hook-that-kills-itself", |stage| {
         stage.hook(

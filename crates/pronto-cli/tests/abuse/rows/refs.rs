@@ -23,8 +23,8 @@ fn refuses_names(stage: &mut Stage, names: &[&str]) -> Verdict {
             !text.contains("ok refs/") && !text.contains("ok HEAD"),
             || format!("{name:?}: {text}"),
         )?;
-        let is_told = text.contains("ng ") || answer.status >= 400;
-        require(is_told, || format!("{name:?}: {answer:?}"))?;
+        let is_reported = text.contains("ng ") || answer.status >= 400;
+        require(is_reported, || format!("{name:?}: {answer:?}"))?;
     }
     Ok(())
 }

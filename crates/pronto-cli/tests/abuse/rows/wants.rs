@@ -360,9 +360,9 @@ fn malformed(table: &mut Table) {
             for (repository, headers) in [("open/p", V2), ("open/p", "")] {
                 let answer = stage.ask(post(repository, FETCH, headers, &body))?;
                 let text = answer.text();
-                let is_told =
+                let is_reported =
                     answer.status >= 400 || text.contains("ERR ") || answer.body.is_empty();
-                require(is_told && !text.contains("refs/heads"), || {
+                require(is_reported && !text.contains("refs/heads"), || {
                     format!("{answer:?} {text}")
                 })?;
             }

@@ -50,8 +50,8 @@ fn done(scene: &Scene, who: &str, arguments: &[&str]) -> String {
 /// Creates a key for `who`.
 fn key(scene: &Scene, who: &str) -> String {
     std::fs::create_dir_all(scene.path(format!("home-{who}"))).expect("a directory");
-    let told = done(scene, who, &["netsync", "keygen"]);
-    told.lines().next().expect("a key").to_owned()
+    let reported = done(scene, who, &["netsync", "keygen"]);
+    reported.lines().next().expect("a key").to_owned()
 }
 
 /// Starts a server of `work/desk` that knows some peers. Returns its address.

@@ -6,23 +6,23 @@ use std::sync::atomic::Ordering::Relaxed;
 use rustix::fs::{AtFlags, Mode, Timespec, Timestamps, UTIME_OMIT};
 use rustix::io::Errno;
 
-use super::{KEPT_MODE, Sharing, Walk};
-use crate::dir::{Directory, Metadata, NewFile, Time, file_metadata, read_at};
+use super::{BlockSharing, CopyWalk, KEPT_MODE};
+use crate::dir::{Directory, FileTime, Metadata, NewFile, file_metadata, read_at};
 use crate::retry::retry;
 
 /// The size of the pieces in which a file is copied whose blocks cannot be shared.
 const PIECE_LEN: usize = 256 * 1024;
 
 /// A file to be copied, with its metadata at the time of opening.
-pub(super) struct Original {
+pub(super) struct CopiedFile {
     pub(super) file: std::fs::File,
     pub(super) metadata: Metadata,
 }
 
-impl Walk<'_> {
+impl CopyWalk<'_> {
     pub(super) fn copy_file(
         &self,
-        Original { file, metadata }: &Original,
+        CopiedFile { file, metadata }: &CopiedFile,
         to: &Directory,
         name: &[u8],
         piece: &mut Vec<u8>,
@@ -43,7 +43,7 @@ impl Walk<'_> {
     fn fill(&self, file: &std::fs::File, new: &mut NewFile, piece: &mut Vec<u8>) -> io::Result<()> {
         if !self.copies.load(Relaxed) {
             match new.share(file) {
-                Err(error) if self.copy.sharing == Sharing::Auto && is_incapable(&error) => {
+                Err(error) if self.copy.sharing == BlockSharing::Auto && is_incapable(&error) => {
                     self.copies.store(true, Relaxed);
                 }
                 shared => return shared,
@@ -80,7 +80,7 @@ pub(super) fn copy_link(
 
 /// Returns the modification time of a file, with the access time left unchanged.
 pub(super) fn times(metadata: &Metadata) -> Timestamps {
-    let Time {
+    let FileTime {
         seconds,
         nanoseconds,
     } = metadata.modified;

@@ -16,7 +16,7 @@ const GAP: u32 = 4;
 
 /// A plan of blocks to request.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Plan {
+pub(super) struct BlockRequest {
     pub(super) range: Range<u32>,
     /// The block whose read triggers the next window.
     pub(super) mark: Option<u32>,
@@ -24,13 +24,13 @@ pub(super) struct Plan {
 
 /// The sequential readers of a file.
 #[derive(Debug, Default)]
-pub(super) struct Streams {
-    recent: Vec<Stream>,
+pub(super) struct ForwardReaders {
+    recent: Vec<ForwardReader>,
     time: u64,
 }
 
 #[derive(Debug)]
-struct Stream {
+struct ForwardReader {
     /// The first block that was not requested.
     end: u32,
     window: u32,
@@ -38,13 +38,14 @@ struct Stream {
     used: u64,
 }
 
-impl Streams {
+impl ForwardReaders {
     /// Plans the request of `block`, which is missing, and of the blocks up to `last`, which the
     /// same reader needs.
-    pub(super) fn miss(&mut self, block: u32, last: u32, count: u32) -> Plan {
+    pub(super) fn miss(&mut self, block: u32, last: u32, count: u32) -> BlockRequest {
         self.time += 1;
-        let follows =
-            |stream: &&mut Stream| (stream.end..stream.end.saturating_add(GAP)).contains(&block);
+        let follows = |stream: &&mut ForwardReader| {
+            (stream.end..stream.end.saturating_add(GAP)).contains(&block)
+        };
         if let Some(stream) = self.recent.iter_mut().find(follows) {
             return stream.advance(block, last, count, self.time);
         }
@@ -52,7 +53,7 @@ impl Streams {
             .saturating_add(1)
             .min(count)
             .min(block.saturating_add(REQUEST_BLOCKS));
-        let stream = Stream {
+        let stream = ForwardReader {
             end,
             window: 1,
             mark: None,
@@ -64,24 +65,24 @@ impl Streams {
             self.recent.swap_remove(oldest);
         }
         self.recent.push(stream);
-        Plan {
+        BlockRequest {
             range: block..end,
             mark: None,
         }
     }
 
     /// Plans the next window when the block `mark` is read. Returns `None` at the end of the file.
-    pub(super) fn reached(&mut self, mark: u32, count: u32) -> Option<Plan> {
+    pub(super) fn reached(&mut self, mark: u32, count: u32) -> Option<BlockRequest> {
         self.time += 1;
-        let is_marked = |stream: &&mut Stream| stream.mark == Some(mark);
+        let is_marked = |stream: &&mut ForwardReader| stream.mark == Some(mark);
         let stream = self.recent.iter_mut().find(is_marked)?;
         let begin = stream.end;
         (begin < count).then(|| stream.advance(begin, begin, count, self.time))
     }
 }
 
-impl Stream {
-    fn advance(&mut self, block: u32, last: u32, count: u32, time: u64) -> Plan {
+impl ForwardReader {
+    fn advance(&mut self, block: u32, last: u32, count: u32, time: u64) -> BlockRequest {
         self.window = match self.window {
             1 => REQUEST_BLOCKS,
             window => (window * 2).min(MOST_BLOCKS),
@@ -92,7 +93,7 @@ impl Stream {
         self.end = least.max(block.saturating_add(self.window)).min(count);
         self.mark = Some(block + (self.end - block) / 2);
         self.used = time;
-        Plan {
+        BlockRequest {
             range: block..self.end,
             mark: self.mark,
         }
@@ -105,7 +106,7 @@ mod tests {
 
     #[test]
     fn windows_grow_while_reads_are_sequential() {
-        let mut streams = Streams::default();
+        let mut streams = ForwardReaders::default();
         assert_eq!(streams.miss(10, 10, 1000).range, 10..11);
         let plan = streams.miss(11, 11, 1000);
         assert_eq!((plan.range, plan.mark), (11..19, Some(15)));
@@ -120,7 +121,7 @@ mod tests {
 
     #[test]
     fn reads_here_and_there_fetch_what_they_read() {
-        let mut streams = Streams::default();
+        let mut streams = ForwardReaders::default();
         for block in [500, 3, 700, 90, 300] {
             assert_eq!(streams.miss(block, block, 1000).range, block..block + 1);
         }

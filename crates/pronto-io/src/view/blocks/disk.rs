@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::SeekFrom;
 
-use super::super::Mapped;
+use super::super::MappedFile;
 
 /// A mapped sparse file. No descriptor stays open.
 #[derive(Debug)]
 pub(super) struct Disk {
     path: PathBuf,
-    mapped: Mapped,
+    mapped: MappedFile,
     device: u64,
     inode: u64,
     /// Whether a file of another size was replaced.
@@ -59,7 +59,7 @@ impl Disk {
         let extents = extents(&file, len)?;
         let disk = Disk {
             path: path.to_owned(),
-            mapped: Mapped::new(&file, in_memory)?,
+            mapped: MappedFile::new(&file, in_memory)?,
             device: metadata.dev(),
             inode: metadata.ino(),
             was_replaced,

@@ -6,7 +6,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-use super::{BLOCK_BYTES, BlockFile, MISSING, Note, PRESENT};
+use super::{BLOCK_BYTES, BlockFile, BlockReport, MISSING, PRESENT};
 
 /// A fetch of consecutive blocks, for which threads wait.
 #[derive(Debug)]
@@ -19,16 +19,16 @@ pub(super) struct Fetch {
 #[derive(Debug)]
 enum Landed {
     /// The result of each block.
-    Blocks(Vec<Block>),
-    Failed(Shared),
+    Blocks(Vec<FetchedBlock>),
+    Failed(SharedError),
     Cancelled,
 }
 
 #[derive(Debug)]
-enum Block {
+enum FetchedBlock {
     OnDisk,
     InMemory(Arc<[u8]>),
-    Wrong(Shared),
+    Wrong(SharedError),
 }
 
 /// The result of a fetch for a thread that waits for one block.
@@ -64,9 +64,9 @@ impl Fetch {
                 Some(Landed::Blocks(blocks)) => blocks.get((block - self.blocks.start) as usize),
             };
             return match found {
-                Some(Block::OnDisk) => Outcome::OnDisk,
-                Some(Block::InMemory(bytes)) => Outcome::InMemory(Arc::clone(bytes)),
-                Some(Block::Wrong(error)) => Outcome::Failed(error.to_error()),
+                Some(FetchedBlock::OnDisk) => Outcome::OnDisk,
+                Some(FetchedBlock::InMemory(bytes)) => Outcome::InMemory(Arc::clone(bytes)),
+                Some(FetchedBlock::Wrong(error)) => Outcome::Failed(error.to_error()),
                 None => Outcome::Cancelled,
             };
         }
@@ -131,10 +131,10 @@ impl Request {
         for (block, part) in self.blocks().zip(bytes.chunks(BLOCK_BYTES as usize)) {
             let source = &self.file.parts.source;
             blocks.push(match source.check(block, part) {
-                Ok(()) => Block::OnDisk,
+                Ok(()) => FetchedBlock::OnDisk,
                 Err(error) => {
-                    source.note(Note::Failed(&error));
-                    Block::Wrong(Shared::new(error))
+                    source.note(BlockReport::Failed(&error));
+                    FetchedBlock::Wrong(SharedError::new(error))
                 }
             });
         }
@@ -144,9 +144,9 @@ impl Request {
 
     /// Writes verified blocks to the disk: with one write if all are verified. Blocks that cannot
     /// be written are kept in memory.
-    fn keep(&self, blocks: &mut [Block], bytes: &[u8]) {
+    fn keep(&self, blocks: &mut [FetchedBlock], bytes: &[u8]) {
         let first = self.fetch.blocks.start;
-        let is_right = |block: &Block| matches!(block, Block::OnDisk);
+        let is_right = |block: &FetchedBlock| matches!(block, FetchedBlock::OnDisk);
         if blocks.iter().all(is_right) && self.file.keep(self.blocks(), bytes).is_ok() {
             return;
         }
@@ -155,14 +155,14 @@ impl Request {
             if is_right(&blocks[at]) && self.file.keep(number..number + 1, part).is_err() {
                 let kept: Arc<[u8]> = part.into();
                 self.file.parts.spare.put(self.file.id, number, &kept);
-                blocks[at] = Block::InMemory(kept);
+                blocks[at] = FetchedBlock::InMemory(kept);
             }
         }
     }
 
     fn fail(&mut self, error: io::Error) {
-        self.file.parts.source.note(Note::Failed(&error));
-        self.end(Landed::Failed(Shared::new(error)));
+        self.file.parts.source.note(BlockReport::Failed(&error));
+        self.end(Landed::Failed(SharedError::new(error)));
     }
 
     fn end(&mut self, landed: Landed) {
@@ -171,7 +171,7 @@ impl Request {
         for (at, block) in self.fetch.blocks.clone().enumerate() {
             work.fetches.remove(&block);
             if let Landed::Blocks(blocks) = &landed {
-                let is_there = matches!(blocks.get(at), Some(Block::OnDisk));
+                let is_there = matches!(blocks.get(at), Some(FetchedBlock::OnDisk));
                 self.file
                     .set(block, if is_there { PRESENT } else { MISSING });
             }
@@ -190,21 +190,21 @@ impl Drop for Request {
     fn drop(&mut self) {
         if !self.is_done {
             let error = io::Error::other("the source of the file was closed");
-            self.end(Landed::Failed(Shared::new(error)));
+            self.end(Landed::Failed(SharedError::new(error)));
         }
     }
 }
 
 /// An error that several threads receive.
 #[derive(Clone, Debug)]
-struct Shared {
+struct SharedError {
     kind: io::ErrorKind,
     error: Arc<io::Error>,
 }
 
-impl Shared {
+impl SharedError {
     fn new(error: io::Error) -> Self {
-        Shared {
+        SharedError {
             kind: error.kind(),
             error: Arc::new(error),
         }
@@ -215,13 +215,13 @@ impl Shared {
     }
 }
 
-impl fmt::Display for Shared {
+impl fmt::Display for SharedError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.error, f)
     }
 }
 
-impl Error for Shared {
+impl Error for SharedError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.error.source()
     }

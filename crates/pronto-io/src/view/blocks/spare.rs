@@ -6,35 +6,35 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A memory cache for blocks of any number of files, with a size limit. The least recently used
 /// block is evicted.
-pub struct Spare {
+pub struct SpareBudget {
     most_bytes: usize,
-    held: Mutex<Held>,
+    held: Mutex<SpareBlocks>,
 }
 
 #[derive(Default)]
-struct Held {
-    blocks: HashMap<Key, Kept>,
+struct SpareBlocks {
+    blocks: HashMap<BlockKey, SpareBlock>,
     bytes: usize,
     time: u64,
 }
 
 /// A block of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Key {
+struct BlockKey {
     file: u64,
     block: u32,
 }
 
-struct Kept {
+struct SpareBlock {
     bytes: Arc<[u8]>,
     used: u64,
 }
 
-impl Spare {
+impl SpareBudget {
     /// Creates a cache of at most `most_bytes`. Waiting threads receive their block even if the
     /// limit is smaller than a block.
     pub fn new(most_bytes: usize) -> Arc<Self> {
-        Arc::new(Spare {
+        Arc::new(SpareBudget {
             most_bytes,
             held: Mutex::default(),
         })
@@ -49,24 +49,24 @@ impl Spare {
         let mut held = self.held();
         held.time += 1;
         let time = held.time;
-        let kept = held.blocks.get_mut(&Key { file, block })?;
+        let kept = held.blocks.get_mut(&BlockKey { file, block })?;
         kept.used = time;
         Some(Arc::clone(&kept.bytes))
     }
 
     pub(super) fn has(&self, file: u64, block: u32) -> bool {
-        self.held().blocks.contains_key(&Key { file, block })
+        self.held().blocks.contains_key(&BlockKey { file, block })
     }
 
     pub(super) fn put(&self, file: u64, block: u32, bytes: &Arc<[u8]>) {
         let mut held = self.held();
         held.time += 1;
-        let kept = Kept {
+        let kept = SpareBlock {
             bytes: Arc::clone(bytes),
             used: held.time,
         };
         held.bytes += bytes.len();
-        if let Some(old) = held.blocks.insert(Key { file, block }, kept) {
+        if let Some(old) = held.blocks.insert(BlockKey { file, block }, kept) {
             held.bytes -= old.bytes.len();
         }
         // A scan is sufficient, because the cache has only some dozens of blocks.
@@ -87,20 +87,20 @@ impl Spare {
         }
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn held(&self) -> MutexGuard<'_, SpareBlocks> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Held {
-    fn remove(&mut self, key: Key) {
+impl SpareBlocks {
+    fn remove(&mut self, key: BlockKey) {
         if let Some(kept) = self.blocks.remove(&key) {
             self.bytes -= kept.bytes.len();
         }
     }
 }
 
-impl fmt::Debug for Spare {
+impl fmt::Debug for SpareBudget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Spare")
             .field("most_bytes", &self.most_bytes)

@@ -13,17 +13,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use super::BlockFile;
-use crate::untrusted::Links;
+use crate::untrusted::SymlinkPolicy;
 
 const BEFORE_KEY: &str = "pronto: the blocks of this file are fetched when they are read. Key: ";
 const KEY_LEN: usize = 32;
 const STUB_LEN: usize = BEFORE_KEY.len() + KEY_LEN + 1;
 
 /// A block file, which is replaced when it can no longer be read.
-type Slot = Mutex<Arc<BlockFile>>;
+type BlockFileSlot = Mutex<Arc<BlockFile>>;
 
 /// The published block files of this process, by key.
-static PUBLISHED: RwLock<Option<HashMap<u128, Arc<Slot>>>> = RwLock::new(None);
+static PUBLISHED: RwLock<Option<HashMap<u128, Arc<BlockFileSlot>>>> = RwLock::new(None);
 
 /// The number of entries of `PUBLISHED`. If it is zero, no file is checked for a stub.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
@@ -47,7 +47,7 @@ impl Stub {
                 Ok(Stub(fresh))
             }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                let file = crate::untrusted::open_any(path, Links::Refuse)?;
+                let file = crate::untrusted::open_any(path, SymlinkPolicy::Refuse)?;
                 let mut bytes = Vec::new();
                 file.take(STUB_LEN as u64 + 1).read_to_end(&mut bytes)?;
                 parse(&bytes).map(Stub).ok_or_else(|| {
@@ -74,7 +74,7 @@ impl Stub {
 #[derive(Debug)]
 pub struct Published {
     key: u128,
-    slot: Arc<Slot>,
+    slot: Arc<BlockFileSlot>,
 }
 
 impl Published {
@@ -119,7 +119,7 @@ pub(in crate::view) fn find(file: &File, len: u64) -> Option<Arc<BlockFile>> {
 }
 
 /// Returns the block file in `slot`. If its sparse file was truncated, opens the block file again.
-fn current(slot: &Slot) -> Arc<BlockFile> {
+fn current(slot: &BlockFileSlot) -> Arc<BlockFile> {
     let mut file = slot.lock().unwrap_or_else(PoisonError::into_inner);
     if file.check().is_err() {
         *file = BlockFile::new(file.parts.clone());

@@ -7,12 +7,12 @@ use std::fs::File;
 
 use test_support::{Random, Scratch};
 
-use super::super::{Access, View};
+use super::super::{FileView, ViewAccess};
 use super::*;
 
 /// The content of the source, and the requests that it received.
 #[derive(Debug, Default)]
-struct Origin {
+struct TestContent {
     content: Vec<u8>,
     requests: Mutex<Vec<Range<u32>>>,
     notes: Mutex<Vec<String>>,
@@ -28,9 +28,9 @@ struct Origin {
 
 /// A handle, so that the test keeps the source that the block file uses.
 #[derive(Debug)]
-struct Handle(Arc<Origin>);
+struct SourceHandle(Arc<TestContent>);
 
-impl BlockSource for Handle {
+impl BlockSource for SourceHandle {
     fn fetch(&self, request: Request) {
         let origin = Arc::clone(&self.0);
         if request.is_ahead() && origin.refuses_ahead.load(Ordering::Relaxed) {
@@ -72,35 +72,35 @@ impl BlockSource for Handle {
         }
     }
 
-    fn note(&self, note: Note<'_>) {
+    fn note(&self, note: BlockReport<'_>) {
         let kind = match note {
-            Note::Damaged { block, .. } => format!("damaged {block}"),
-            Note::Replaced { .. } => "replaced".into(),
-            Note::Unwritable { .. } => "unwritable".into(),
-            Note::Failed(error) => format!("failed: {error}"),
+            BlockReport::Damaged { block, .. } => format!("damaged {block}"),
+            BlockReport::Replaced { .. } => "replaced".into(),
+            BlockReport::Unwritable { .. } => "unwritable".into(),
+            BlockReport::Failed(error) => format!("failed: {error}"),
         };
         self.0.notes.lock().expect("no panic").push(kind);
     }
 }
 
-impl Origin {
-    fn new(len: usize) -> Arc<Origin> {
-        Arc::new(Origin {
+impl TestContent {
+    fn new(len: usize) -> Arc<TestContent> {
+        Arc::new(TestContent {
             content: Random::new(len as u64).bytes(len),
             wrong: AtomicU32::new(u32::MAX),
-            ..Origin::default()
+            ..TestContent::default()
         })
     }
 
     fn open(self: &Arc<Self>, path: &Path) -> Arc<BlockFile> {
-        self.open_with(path, &Spare::new(8 << 20))
+        self.open_with(path, &SpareBudget::new(8 << 20))
     }
 
-    fn open_with(self: &Arc<Self>, path: &Path, spare: &Arc<Spare>) -> Arc<BlockFile> {
-        BlockFile::new(Blocks {
+    fn open_with(self: &Arc<Self>, path: &Path, spare: &Arc<SpareBudget>) -> Arc<BlockFile> {
+        BlockFile::new(BlockFileParts {
             path: path.to_owned(),
             len: self.content.len() as u64,
-            source: Arc::new(Handle(Arc::clone(self))),
+            source: Arc::new(SourceHandle(Arc::clone(self))),
             spare: Arc::clone(spare),
         })
     }
@@ -130,7 +130,7 @@ const MIB: usize = 1 << 20;
 #[test]
 fn blocks_are_fetched_once_and_stay() {
     let scratch = Scratch::new();
-    let origin = Origin::new(20 * MIB + 77);
+    let origin = TestContent::new(20 * MIB + 77);
     let path = scratch.join("blocks");
     let file = origin.open(&path);
     assert_eq!(file.blocks(), 21);
@@ -167,7 +167,7 @@ fn blocks_are_fetched_once_and_stay() {
 #[test]
 fn threads_share_a_fetch() {
     let scratch = Scratch::new();
-    let origin = Origin::new(4 * MIB);
+    let origin = TestContent::new(4 * MIB);
     let file = origin.open(&scratch.join("blocks"));
     origin.hold(true);
     let barrier = Barrier::new(17);
@@ -189,7 +189,7 @@ fn threads_share_a_fetch() {
 #[test]
 fn wrong_and_missing_blocks_are_errors_for_those_that_read_them() {
     let scratch = Scratch::new();
-    let origin = Origin::new(4 * MIB);
+    let origin = TestContent::new(4 * MIB);
     let path = scratch.join("blocks");
     let file = origin.open(&path);
     origin.wrong.store(1, Ordering::Relaxed);
@@ -221,7 +221,7 @@ fn wrong_and_missing_blocks_are_errors_for_those_that_read_them() {
 #[test]
 fn damage_of_the_disk_is_noticed_and_healed() {
     let scratch = Scratch::new();
-    let origin = Origin::new(5 * MIB + 9);
+    let origin = TestContent::new(5 * MIB + 9);
     let path = scratch.join("blocks");
     assert!(origin.open(&path).fill().expect("fetched"));
     let mut bytes = std::fs::read(&path).expect("a file");
@@ -243,9 +243,9 @@ fn damage_of_the_disk_is_noticed_and_healed() {
 #[test]
 fn a_disk_that_cannot_be_written_costs_memory_within_the_budget() {
     let scratch = Scratch::new();
-    let origin = Origin::new(12 * MIB);
+    let origin = TestContent::new(12 * MIB);
     origin.refuses_ahead.store(true, Ordering::Relaxed);
-    let spare = Spare::new(3 * MIB);
+    let spare = SpareBudget::new(3 * MIB);
     let nowhere = scratch.join("missing/blocks");
     let file = origin.open_with(&nowhere, &spare);
     for _ in 0..2 {
@@ -281,14 +281,14 @@ fn a_disk_that_cannot_be_written_costs_memory_within_the_budget() {
     assert_eq!(read(&file, 0, 3).expect("fetched"), origin.content[..3]);
     assert_eq!(std::fs::read(&path).expect("a file"), b"another");
     // Without a budget, waiting threads still receive the block.
-    let file = origin.open_with(&nowhere, &Spare::new(0));
+    let file = origin.open_with(&nowhere, &SpareBudget::new(0));
     assert_eq!(read(&file, 9, 3).expect("fetched"), origin.content[9..12]);
 }
 
 #[test]
 fn sequential_reads_fetch_ahead_in_few_requests() {
     let scratch = Scratch::new();
-    let origin = Origin::new(100 * MIB);
+    let origin = TestContent::new(100 * MIB);
     let file = origin.open(&scratch.join("blocks"));
     for block in 0..100 {
         let found = read(&file, block * MIB, 100).expect("fetched");
@@ -310,7 +310,7 @@ fn sequential_reads_fetch_ahead_in_few_requests() {
 #[test]
 fn a_stub_is_a_view_of_the_blocks_while_it_is_published() {
     let scratch = Scratch::new();
-    let origin = Origin::new(3 * MIB);
+    let origin = TestContent::new(3 * MIB);
     let (path, stub) = (scratch.join("blocks"), scratch.join("stub"));
     let published = Stub::at(&stub, 42).expect("writable");
     assert_eq!(
@@ -320,7 +320,7 @@ fn a_stub_is_a_view_of_the_blocks_while_it_is_published() {
     );
     let published = published.publish(origin.open(&path));
     std::fs::hard_link(&stub, scratch.join("link")).expect("a link");
-    let view = View::open(scratch.join("link"), Access::Auto).expect("published");
+    let view = FileView::open(scratch.join("link"), ViewAccess::Auto).expect("published");
     assert_eq!((view.len(), view.bytes()), (3 * MIB as u64, None));
     let mut buffer = Vec::new();
     assert_eq!(
@@ -337,7 +337,7 @@ fn a_stub_is_a_view_of_the_blocks_while_it_is_published() {
     cut.set_len(0).expect("writable");
     let _ = view.read(0, 8, &mut buffer);
     view.check().expect_err("cut short");
-    let again = View::open(&stub, Access::Auto).expect("published");
+    let again = FileView::open(&stub, ViewAccess::Auto).expect("published");
     assert_eq!(
         again.read(0, 8, &mut buffer).expect("fetched"),
         &origin.content[..8]
@@ -345,7 +345,7 @@ fn a_stub_is_a_view_of_the_blocks_while_it_is_published() {
     again.check().expect("another file");
     assert_eq!(origin.notes(), ["replaced"]);
     drop(published);
-    let ordinary = View::open(&stub, Access::Auto).expect("a file");
+    let ordinary = FileView::open(&stub, ViewAccess::Auto).expect("a file");
     assert!(ordinary.len() < 200, "the stub itself");
     assert_eq!(
         again.read(MIB as u64, 8, &mut buffer).expect("fetched"),
@@ -358,7 +358,7 @@ fn a_stub_is_a_view_of_the_blocks_while_it_is_published() {
 #[test]
 fn prefetched_blocks_are_requested_together_and_once() {
     let scratch = Scratch::new();
-    let origin = Origin::new(9 * MIB);
+    let origin = TestContent::new(9 * MIB);
     let file = origin.open(&scratch.join("blocks"));
     origin.hold(true);
     let offset = |block: u64| block * BLOCK_BYTES + 5;

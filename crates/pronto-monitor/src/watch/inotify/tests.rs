@@ -1,35 +1,38 @@
 //! Tests inotify watches.
 
 use super::*;
-use crate::watch::{Doubt, Places, Source, ToldBy, Watcher};
+use crate::watch::{Doubt, EventSource, SourceChoice, WatchedPaths, Watcher};
 
-struct Watched {
+struct TestInotify {
     scratch: tempfile::TempDir,
     inotify: Inotify,
-    common: Common,
+    common: WatchState,
     journal: Journal,
 }
 
-impl Watched {
-    fn new(directories: &[&str]) -> Watched {
+impl TestInotify {
+    fn new(directories: &[&str]) -> TestInotify {
         let scratch = tempfile::tempdir().expect("a directory");
         let (top, cookies) = (scratch.path().join("top"), scratch.path().join("cookies"));
         std::fs::create_dir(&cookies).expect("a directory");
         for directory in directories {
             std::fs::create_dir_all(top.join(directory)).expect("a directory");
         }
-        let places = Places {
+        let places = WatchedPaths {
             root: &top,
             cookies: &cookies,
             mounts: &[],
         };
         let mut journal = Journal::new("test");
-        let watcher = Watcher::new(places, Source::Inotify, &mut journal);
-        let Watcher { common, told_by } = watcher.expect("it can be watched");
-        let ToldBy::Inotify(inotify) = told_by else {
+        let watcher = Watcher::new(places, SourceChoice::Inotify, &mut journal);
+        let Watcher {
+            common,
+            event_source,
+        } = watcher.expect("it can be watched");
+        let EventSource::Inotify(inotify) = event_source else {
             panic!("it was to be inotify");
         };
-        Watched {
+        TestInotify {
             scratch,
             inotify,
             common,
@@ -40,7 +43,7 @@ impl Watched {
 
 #[test]
 fn beginning_again_keeps_watches() {
-    let mut watched = Watched::new(&["a/x", "b"]);
+    let mut watched = TestInotify::new(&["a/x", "b"]);
     let watches = watched.inotify.watches.clone();
     let (top, outside) = (watched.scratch.path().join("top"), watched.scratch.path());
     std::fs::rename(top.join("b"), outside.join("b")).expect("it goes");
@@ -55,13 +58,13 @@ fn beginning_again_keeps_watches() {
 
 #[test]
 fn a_name_that_is_there_again_has_one_watch() {
-    let mut watched = Watched::new(&["a/x"]);
+    let mut watched = TestInotify::new(&["a/x"]);
     let top = watched.scratch.path().join("top");
     std::fs::rename(top.join("a"), top.join("b")).expect("it is there");
     std::fs::create_dir_all(top.join("a/x")).expect("a directory");
     std::fs::remove_dir(top.join("b/x")).expect("it is empty");
     std::fs::create_dir_all(top.join("b/x/z")).expect("a directory");
-    let Watched {
+    let TestInotify {
         inotify,
         common,
         journal,
@@ -73,7 +76,7 @@ fn a_name_that_is_there_again_has_one_watch() {
 
 #[test]
 fn a_directory_at_two_places_is_a_doubt() {
-    let mut watched = Watched::new(&["a"]);
+    let mut watched = TestInotify::new(&["a"]);
     let directory = watched.common.root.open_beneath(b"a");
     let directory = directory.expect("it is there");
     let common = &mut watched.common;

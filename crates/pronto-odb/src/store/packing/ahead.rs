@@ -5,10 +5,10 @@ use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 
 use pronto_io::pool::{self, Workers};
-use pronto_pack::entry::Header;
+use pronto_pack::entry::EntryHeader;
 use pronto_pack::writer::Encoder;
 
-use super::plan::{How, Plan};
+use super::plan::{EncodingChoice, PackPlan};
 
 /// The number of content bytes that are deflated ahead of writing.
 const MOST_BYTES: u64 = 8 << 20;
@@ -20,20 +20,20 @@ pub(super) type Entry = (Vec<u8>, u32);
 
 /// The entries that were deflated ahead of writing.
 #[derive(Default)]
-pub(super) struct Ahead {
+pub(super) struct DeflatedAhead {
     entries: HashMap<u32, Entry>,
     /// The row before which all rows have been processed.
     end: u32,
 }
 
-impl Ahead {
+impl DeflatedAhead {
     /// Deflates the entries that are not stored as deltas, from row `number` on, unless they have
     /// been deflated already. Skips rows for which `is_written` returns `true`, and unreadable
     /// objects; writing reports their errors. The result does not depend on the number of threads.
     pub(super) fn prepare(
         &mut self,
         number: u32,
-        plan: &Plan<'_>,
+        plan: &PackPlan<'_>,
         is_written: impl Fn(u32) -> bool,
     ) {
         let threads = plan.options.search.threads;
@@ -46,7 +46,11 @@ impl Ahead {
             let number = self.end;
             self.end += 1;
             let is_small = row.size_bytes < plan.options.large_bytes.min(MOST_BYTES);
-            if row.how == How::Fresh && !row.is_base_only && is_small && !is_written(number) {
+            if row.how == EncodingChoice::Fresh
+                && !row.is_base_only
+                && is_small
+                && !is_written(number)
+            {
                 numbers.push(number);
                 bytes += row.size_bytes;
             }
@@ -69,7 +73,7 @@ impl Ahead {
                     }
                     let id = &plan.rows[*number as usize].id;
                     if let Ok(Some(kind)) = plan.store.find(id, content) {
-                        let encoded = encoder.encode(Header::Object(kind), content);
+                        let encoded = encoder.encode(EntryHeader::Object(kind), content);
                         let entry = (encoded.bytes().to_vec(), encoded.crc());
                         let mut entries = entries.lock().unwrap_or_else(PoisonError::into_inner);
                         entries.insert(*number, entry);

@@ -11,14 +11,14 @@ use pronto_hash::{ObjectId, oid};
 use pronto_io::progress::Meter;
 use pronto_io::watch::Watch;
 use pronto_pack::bitmap::Bits;
-use pronto_pack::entry::{Entry, Header};
-use pronto_pack::pack::{Pack, PackOffset, PackPosition};
-use pronto_pack::writer::sink::Sink;
+use pronto_pack::entry::{Entry, EntryHeader};
+use pronto_pack::pack::{PackOffset, PackPosition, PackReader};
+use pronto_pack::writer::sink::PackSink;
 
-use super::super::bitmapped::{Bitmapped, Part};
-use super::emit::Gathered;
+use super::super::bitmapped::{BitmapSection, Bitmapped};
+use super::emit::GatheredStream;
 use super::plan::Whole;
-use super::{Counts, each_piece};
+use super::{PackCounts, each_piece};
 use crate::error::{Error, ErrorKind, from_pack};
 
 /// The length of the header of a pack.
@@ -37,15 +37,15 @@ const KINDS: [ObjectKind; 4] = [
 /// A set of objects of a bitmap file. `Send + Sync`; clones share the file and copy one bit for
 /// each object of the file.
 #[derive(Clone, Debug)]
-pub struct Block {
+pub struct BitmapSubset {
     bitmapped: Arc<Bitmapped>,
     bits: Bits,
 }
 
-impl Block {
+impl BitmapSubset {
     /// Returns the set of the objects of `bits`.
-    pub fn new(bitmapped: Arc<Bitmapped>, bits: Bits) -> Block {
-        Block { bitmapped, bits }
+    pub fn new(bitmapped: Arc<Bitmapped>, bits: Bits) -> BitmapSubset {
+        BitmapSubset { bitmapped, bits }
     }
 
     /// Returns the number of objects. Counts the bits, as [`is_empty`](Self::is_empty) does.
@@ -99,12 +99,12 @@ impl Block {
     }
 }
 
-/// The division of a [`Block`] into entries that are copied, and other objects.
+/// The division of a [`BitmapSubset`] into entries that are copied, and other objects.
 pub(super) struct Copied<'a> {
-    block: &'a Block,
+    block: &'a BitmapSubset,
     /// The objects that the receiver has.
-    known: Option<&'a Block>,
-    parts: Vec<Part>,
+    known: Option<&'a BitmapSubset>,
+    parts: Vec<BitmapSection>,
     /// The objects whose entries are copied.
     bits: Bits,
     /// The deltas whose bases are not copied.
@@ -112,14 +112,14 @@ pub(super) struct Copied<'a> {
 }
 
 /// A part of a block, with the opened files of its pack.
-struct Opened<'a> {
-    part: &'a Part,
-    pack: &'a Pack,
+struct OpenBlockPart<'a> {
+    part: &'a BitmapSection,
+    pack: &'a PackReader,
 }
 
 /// An entry of a pack.
 #[derive(Clone, Copy)]
-struct Place {
+struct PackExtent {
     start: u64,
     end: u64,
 }
@@ -132,8 +132,8 @@ impl<'a> Copied<'a> {
     /// Fails if a file cannot be read, and with `ErrorKind::Interrupted` if the operation is
     /// cancelled.
     pub(super) fn new(
-        block: &'a Block,
-        known: Option<&'a Block>,
+        block: &'a BitmapSubset,
+        known: Option<&'a BitmapSubset>,
         watch: &Watch<'_>,
     ) -> Result<Copied<'a>, Error> {
         // Bits of another bitmap file denote other objects.
@@ -172,15 +172,15 @@ impl<'a> Copied<'a> {
     }
 
     /// Returns whether the block contains all objects of the pack.
-    fn is_whole(&self, part: &Part) -> Result<bool, Error> {
+    fn is_whole(&self, part: &BitmapSection) -> Result<bool, Error> {
         let count = part.bits.end - part.bits.start;
         let pack = part.pack.pack()?;
         Ok(pack.len() == count && self.block.bits.count_in(part.bits.clone()) == count)
     }
 
-    fn choose(&mut self, part: &Part, watch: &Watch<'_>) -> Result<(), Error> {
-        let opened = Opened::new(part)?;
-        let mut places = Places::new(&opened, &self.block.bitmapped);
+    fn choose(&mut self, part: &BitmapSection, watch: &Watch<'_>) -> Result<(), Error> {
+        let opened = OpenBlockPart::new(part)?;
+        let mut places = EntryFinder::new(&opened, &self.block.bitmapped);
         for bit in self.block.bits.iter_in(part.bits.clone()) {
             check(bit, watch)?;
             // An entry that cannot be read may have another copy.
@@ -196,15 +196,15 @@ impl<'a> Copied<'a> {
         Ok(())
     }
 
-    fn can_copy(&self, opened: &Opened<'_>, place: Place) -> Result<bool, Error> {
+    fn can_copy(&self, opened: &OpenBlockPart<'_>, place: PackExtent) -> Result<bool, Error> {
         let offset = PackOffset(place.start);
         let Ok(entry) = opened.pack.entry(offset) else {
             return Ok(false);
         };
         let bitmapped = &self.block.bitmapped;
         let base = match &entry.header {
-            Header::Object(_) => return Ok(true),
-            Header::RefDelta { base } => bitmapped.bit(base)?,
+            EntryHeader::Object(_) => return Ok(true),
+            EntryHeader::RefDelta { base } => bitmapped.bit(base)?,
             header => match opened.pack.base_offset(offset, header) {
                 Ok(Some(base)) => bitmapped.bit_at(opened.part, base)?,
                 _ => None,
@@ -221,11 +221,11 @@ impl<'a> Copied<'a> {
     /// operation is cancelled.
     pub(super) fn emit(
         &self,
-        sink: &mut Gathered<'_>,
+        sink: &mut GatheredStream<'_>,
         meter: &Meter,
         watch: &Watch<'_>,
-    ) -> Result<Counts, Error> {
-        let mut counts = Counts::default();
+    ) -> Result<PackCounts, Error> {
+        let mut counts = PackCounts::default();
         for part in &self.parts {
             let before = sink.bytes_put();
             let count = self.bits.count_in(part.bits.clone());
@@ -243,12 +243,12 @@ impl<'a> Copied<'a> {
 
     fn emit_part(
         &self,
-        part: &Part,
-        sink: &mut Gathered<'_>,
+        part: &BitmapSection,
+        sink: &mut GatheredStream<'_>,
         meter: &Meter,
         watch: &Watch<'_>,
     ) -> Result<(), Error> {
-        let opened = Opened::new(part)?;
+        let opened = OpenBlockPart::new(part)?;
         let mut copier = Copier {
             copied: self,
             opened: &opened,
@@ -257,7 +257,7 @@ impl<'a> Copied<'a> {
             at: 0,
             header: Vec::new(),
         };
-        let mut places = Places::new(&opened, &self.block.bitmapped);
+        let mut places = EntryFinder::new(&opened, &self.block.bitmapped);
         for bit in self.bits.iter_in(part.bits.clone()) {
             check(bit, watch)?;
             let gone = || Error::new(ErrorKind::Corrupt, "an entry of a pack has moved");
@@ -270,9 +270,9 @@ impl<'a> Copied<'a> {
     }
 }
 
-impl<'a> Opened<'a> {
-    fn new(part: &'a Part) -> Result<Opened<'a>, Error> {
-        Ok(Opened {
+impl<'a> OpenBlockPart<'a> {
+    fn new(part: &'a BitmapSection) -> Result<OpenBlockPart<'a>, Error> {
+        Ok(OpenBlockPart {
             part,
             pack: part.pack.pack()?,
         })
@@ -280,17 +280,17 @@ impl<'a> Opened<'a> {
 }
 
 /// Finds the entries of bits, which must be ascending.
-struct Places<'a> {
-    opened: &'a Opened<'a>,
+struct EntryFinder<'a> {
+    opened: &'a OpenBlockPart<'a>,
     bitmapped: &'a Bitmapped,
     near: u32,
     /// The end of the previous entry.
     least: u64,
 }
 
-impl<'a> Places<'a> {
-    fn new(opened: &'a Opened<'a>, bitmapped: &'a Bitmapped) -> Places<'a> {
-        Places {
+impl<'a> EntryFinder<'a> {
+    fn new(opened: &'a OpenBlockPart<'a>, bitmapped: &'a Bitmapped) -> EntryFinder<'a> {
+        EntryFinder {
             opened,
             bitmapped,
             near: 0,
@@ -302,7 +302,7 @@ impl<'a> Places<'a> {
     ///
     /// # Errors
     /// Fails if an index cannot be read.
-    fn next(&mut self, bit: u32) -> Result<Option<Place>, Error> {
+    fn next(&mut self, bit: u32) -> Result<Option<PackExtent>, Error> {
         let (file, pack) = (&self.opened.part.pack, self.opened.pack);
         let offset = self.bitmapped.offset_of(bit)?;
         let Some(position) = self.position(offset)? else {
@@ -318,7 +318,7 @@ impl<'a> Places<'a> {
         }
         self.least = end.0;
         let (start, end) = (offset.0, end.0);
-        Ok(Some(Place { start, end }))
+        Ok(Some(PackExtent { start, end }))
     }
 
     /// Returns the position of the entry at `offset`, which is usually the next entry or close to
@@ -347,7 +347,7 @@ struct Move {
 /// Copies the entries of one pack.
 struct Copier<'a> {
     copied: &'a Copied<'a>,
-    opened: &'a Opened<'a>,
+    opened: &'a OpenBlockPart<'a>,
     /// The changes, in the order of the offsets.
     moves: Vec<Move>,
     /// The range of the pack that is written next, unchanged.
@@ -358,7 +358,7 @@ struct Copier<'a> {
 }
 
 impl Copier<'_> {
-    fn copy(&mut self, place: Place, sink: &mut Gathered<'_>) -> Result<(), Error> {
+    fn copy(&mut self, place: PackExtent, sink: &mut GatheredStream<'_>) -> Result<(), Error> {
         let by = self.at as i64 - place.start as i64;
         if self.moves.last().map(|last| last.by) != Some(by) {
             let from = place.start;
@@ -385,7 +385,7 @@ impl Copier<'_> {
 
     /// Returns the entry with a new header, if the distance to its base is different in the new
     /// pack, or if only the receiver has the base.
-    fn changed_header(&self, place: Place, by: i64) -> Result<Option<Entry>, Error> {
+    fn changed_header(&self, place: PackExtent, by: i64) -> Result<Option<Entry>, Error> {
         if self.moves.len() == 1 && self.copied.known.is_none() {
             return Ok(None);
         }
@@ -396,12 +396,12 @@ impl Copier<'_> {
             return Ok(None);
         };
         let header = match self.known_base(base)? {
-            Some(base) => Header::RefDelta { base },
+            Some(base) => EntryHeader::RefDelta { base },
             None => {
                 let behind = self.moves.partition_point(|one| one.from <= base.0);
                 let moved = behind.checked_sub(1).map_or(by, |at| self.moves[at].by);
                 let distance = (place.start as i64 + by) - (base.0 as i64 + moved);
-                Header::OffsetDelta {
+                EntryHeader::OffsetDelta {
                     distance: distance as u64,
                 }
             }
@@ -422,7 +422,7 @@ impl Copier<'_> {
         bit.map(|bit| block.bitmapped.id(bit)).transpose()
     }
 
-    fn flush(&mut self, sink: &mut Gathered<'_>) -> Result<(), Error> {
+    fn flush(&mut self, sink: &mut GatheredStream<'_>) -> Result<(), Error> {
         let run = std::mem::take(&mut self.run);
         each_piece(self.opened.pack, run, &mut |bytes| sink.put(bytes))
     }
@@ -430,8 +430,8 @@ impl Copier<'_> {
 
 /// Writes all entries of a pack.
 fn emit_whole(
-    part: &Part,
-    sink: &mut Gathered<'_>,
+    part: &BitmapSection,
+    sink: &mut GatheredStream<'_>,
     meter: &Meter,
     watch: &Watch<'_>,
 ) -> Result<(), Error> {

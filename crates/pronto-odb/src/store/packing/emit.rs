@@ -5,17 +5,17 @@ use std::path::Path;
 
 use pronto_hash::oid;
 use pronto_io::progress::Meter;
-use pronto_pack::delta::make::{Blocks, make};
-use pronto_pack::entry::{Entry, Header};
+use pronto_pack::delta::make::{BaseBlocks, make};
+use pronto_pack::entry::{Entry, EntryHeader};
 use pronto_pack::pack::PackOffset;
 use pronto_pack::writer::Encoder;
-use pronto_pack::writer::sink::{PackStream, Sink, Streamed};
+use pronto_pack::writer::sink::{PackSink, PackStream, Streamed};
 use sirocco::Format;
 use sirocco::deflate::{Level, Writer};
 
-use super::ahead::Ahead;
-use super::plan::{How, NO_PACK, Plan, Row, content};
-use super::{Counts, each_piece, intact};
+use super::ahead::DeflatedAhead;
+use super::plan::{EncodingChoice, NO_PACK, PackPlan, PlannedObject, content};
+use super::{PackCounts, each_piece, intact};
 use crate::error::{Error, ErrorKind, from_pack};
 
 /// The size below which pieces are gathered in a buffer.
@@ -24,15 +24,15 @@ const SMALL: usize = 16 << 10;
 const GATHERED: usize = 64 << 10;
 
 /// A stream that gathers small pieces in a buffer.
-pub(super) struct Gathered<'a> {
+pub(super) struct GatheredStream<'a> {
     stream: PackStream<'a>,
     bytes: Vec<u8>,
     bytes_put: u64,
 }
 
-impl<'a> Gathered<'a> {
-    pub(super) fn new(stream: PackStream<'a>) -> Gathered<'a> {
-        Gathered {
+impl<'a> GatheredStream<'a> {
+    pub(super) fn new(stream: PackStream<'a>) -> GatheredStream<'a> {
+        GatheredStream {
             stream,
             bytes: Vec::with_capacity(GATHERED),
             bytes_put: 0,
@@ -71,7 +71,7 @@ impl<'a> Gathered<'a> {
     }
 }
 
-impl Sink for Gathered<'_> {
+impl PackSink for GatheredStream<'_> {
     fn put(&mut self, bytes: &[u8]) -> Result<(), pronto_pack::Error> {
         self.bytes_put += bytes.len() as u64;
         if bytes.len() < SMALL && self.bytes.len() + bytes.len() <= GATHERED {
@@ -96,29 +96,29 @@ impl Sink for Gathered<'_> {
 }
 
 /// Writes all objects of `plan`. The objects that are copied from the pack at the path `bitmapped`
-/// are counted as [`Counts::whole_pack`].
+/// are counted as [`PackCounts::whole_pack`].
 ///
 /// # Errors
 /// Fails if an object cannot be read or written, and with `ErrorKind::Interrupted` if the operation
 /// is cancelled.
 pub(super) fn emit(
-    plan: &mut Plan<'_>,
-    sink: &mut dyn Sink,
+    plan: &mut PackPlan<'_>,
+    sink: &mut dyn PackSink,
     bitmapped: Option<&Path>,
     meter: &Meter,
-) -> Result<Counts, Error> {
+) -> Result<PackCounts, Error> {
     let watch = plan.watch;
     let mut emitter = Emitter {
         starts: vec![0; plan.rows.len()],
         at: 12,
         run: None,
-        ahead: Ahead::default(),
+        ahead: DeflatedAhead::default(),
         encoder: Encoder::new(plan.options.level),
         header: Vec::new(),
         target: Vec::new(),
         base: Vec::new(),
         delta: Vec::new(),
-        counts: Counts::default(),
+        counts: PackCounts::default(),
         bitmapped: bitmapped.and_then(|path| plan.pack_at(path)),
         plan,
         sink,
@@ -150,26 +150,26 @@ pub(super) fn emit(
 }
 
 /// Consecutive entries of a pack that are copied unchanged.
-struct Run {
+struct EntryRun {
     pack: u32,
     start: u64,
     end: u64,
 }
 
 struct Emitter<'a, 'b> {
-    plan: &'a mut Plan<'b>,
-    sink: &'a mut dyn Sink,
+    plan: &'a mut PackPlan<'b>,
+    sink: &'a mut dyn PackSink,
     /// The start of each entry in the new pack; zero if the entry is not written yet.
     starts: Vec<u64>,
     at: u64,
-    run: Option<Run>,
-    ahead: Ahead,
+    run: Option<EntryRun>,
+    ahead: DeflatedAhead,
     encoder: Encoder,
     header: Vec<u8>,
     target: Vec<u8>,
     base: Vec<u8>,
     delta: Vec<u8>,
-    counts: Counts,
+    counts: PackCounts,
     /// The number of the pack whose bitmap selected the objects.
     bitmapped: Option<u32>,
 }
@@ -190,8 +190,8 @@ impl Emitter<'_, '_> {
 
     fn base_row(&self, number: u32) -> Option<u32> {
         match self.plan.rows[number as usize].how {
-            How::StoredDelta(base) => Some(base),
-            How::Delta(found) => Some(self.plan.found[found as usize].base),
+            EncodingChoice::StoredDelta(base) => Some(base),
+            EncodingChoice::Delta(found) => Some(self.plan.found[found as usize].base),
             _ => None,
         }
     }
@@ -203,19 +203,20 @@ impl Emitter<'_, '_> {
         self.counts.objects += 1;
         self.check_source(&row)?;
         match row.how {
-            How::Fresh => match self.ahead.take(number) {
+            EncodingChoice::Fresh => match self.ahead.take(number) {
                 Some((bytes, crc)) => self.write_encoded(&row, &bytes, crc),
                 None => self.write_fresh(&row),
             },
-            How::Delta(found) => self.write_delta(&row, found),
+            EncodingChoice::Delta(found) => self.write_delta(&row, found),
             _ => self.write_stored(number, &row),
         }
     }
 
     /// Verifies the stored entry of an object that is deflated again, if the new pack gets an
     /// index. An entry that does not match its index is not used.
-    fn check_source(&self, row: &Row) -> Result<(), Error> {
-        let is_deflated = matches!(row.how, How::Fresh | How::Delta(_)) && row.pack != NO_PACK;
+    fn check_source(&self, row: &PlannedObject) -> Result<(), Error> {
+        let is_deflated = matches!(row.how, EncodingChoice::Fresh | EncodingChoice::Delta(_))
+            && row.pack != NO_PACK;
         let file = self.plan.snapshot.pack(row.pack);
         let Some(file) = file.filter(|_| is_deflated && self.sink.wants_crc()) else {
             return Ok(());
@@ -227,30 +228,30 @@ impl Emitter<'_, '_> {
     }
 
     /// Returns the header that names the base in the new pack.
-    fn base_header(&self, base: u32) -> Header {
+    fn base_header(&self, base: u32) -> EntryHeader {
         match self.starts[base as usize] {
-            start if start != 0 && self.plan.options.offset_deltas => Header::OffsetDelta {
+            start if start != 0 && self.plan.options.offset_deltas => EntryHeader::OffsetDelta {
                 distance: self.at - start,
             },
-            _ => Header::RefDelta {
+            _ => EntryHeader::RefDelta {
                 base: self.plan.rows[base as usize].id,
             },
         }
     }
 
-    fn write_stored(&mut self, number: u32, row: &Row) -> Result<(), Error> {
+    fn write_stored(&mut self, number: u32, row: &PlannedObject) -> Result<(), Error> {
         let file = self.plan.snapshot.pack(row.pack).cloned();
         let gone = || unreadable(row);
         let file = file.ok_or_else(gone)?;
         let pack = file.pack()?;
-        let is_delta = row.how != How::Stored;
+        let is_delta = row.how != EncodingChoice::Stored;
         let mut changed = None;
         let wants_crc = self.sink.wants_crc();
         if is_delta {
             let entry = pack.entry(PackOffset(row.offset)).map_err(from_pack)?;
             let header = match row.how {
-                How::StoredDelta(base) => self.base_header(base),
-                _ => Header::RefDelta {
+                EncodingChoice::StoredDelta(base) => self.base_header(base),
+                _ => EntryHeader::RefDelta {
                     base: self
                         .plan
                         .thin_bases
@@ -275,7 +276,7 @@ impl Emitter<'_, '_> {
                 }
             }
         }
-        if self.bitmapped == Some(row.pack) && row.how != How::StoredThin {
+        if self.bitmapped == Some(row.pack) && row.how != EncodingChoice::StoredThin {
             self.counts.whole_pack += 1;
         } else {
             self.counts.reused += 1;
@@ -305,7 +306,7 @@ impl Emitter<'_, '_> {
         each_piece(pack, body, &mut |bytes| self.sink.put(bytes))
     }
 
-    fn extend_run(&mut self, row: &Row) -> Result<(), Error> {
+    fn extend_run(&mut self, row: &PlannedObject) -> Result<(), Error> {
         if let Some(run) = &mut self.run
             && run.pack == row.pack
             && run.end == row.offset
@@ -314,7 +315,7 @@ impl Emitter<'_, '_> {
             return Ok(());
         }
         self.flush()?;
-        self.run = Some(Run {
+        self.run = Some(EntryRun {
             pack: row.pack,
             start: row.offset,
             end: row.end,
@@ -334,7 +335,7 @@ impl Emitter<'_, '_> {
     }
 
     /// Deflates the content of any readable copy.
-    fn write_fresh(&mut self, row: &Row) -> Result<(), Error> {
+    fn write_fresh(&mut self, row: &PlannedObject) -> Result<(), Error> {
         self.flush()?;
         if row.kind.is_some() && row.size_bytes >= self.plan.options.large_bytes {
             return self.write_large(row);
@@ -342,7 +343,7 @@ impl Emitter<'_, '_> {
         let store = self.plan.store;
         let kind = store.find(&row.id, &mut self.target)?;
         let kind = kind.ok_or_else(|| unreadable(row))?;
-        let encoded = self.encoder.encode(Header::Object(kind), &self.target);
+        let encoded = self.encoder.encode(EntryHeader::Object(kind), &self.target);
         let id = &row.id;
         self.sink
             .note(id, self.at, encoded.crc())
@@ -353,7 +354,7 @@ impl Emitter<'_, '_> {
     }
 
     /// Writes a stored entry.
-    fn write_encoded(&mut self, row: &Row, bytes: &[u8], crc: u32) -> Result<(), Error> {
+    fn write_encoded(&mut self, row: &PlannedObject, bytes: &[u8], crc: u32) -> Result<(), Error> {
         self.flush()?;
         self.sink.note(&row.id, self.at, crc).map_err(from_pack)?;
         self.sink.put(bytes).map_err(from_pack)?;
@@ -362,12 +363,12 @@ impl Emitter<'_, '_> {
     }
 
     /// Deflates an object in pieces that is too large to be held in memory.
-    fn write_large(&mut self, row: &Row) -> Result<(), Error> {
+    fn write_large(&mut self, row: &PlannedObject) -> Result<(), Error> {
         let reader = self.plan.store.reader(&row.id)?;
         let mut reader = reader.ok_or_else(|| unreadable(row))?;
         self.header.clear();
         let entry = Entry {
-            header: Header::Object(reader.kind()),
+            header: EntryHeader::Object(reader.kind()),
             size_bytes: reader.size_bytes(),
             header_len: 0,
         };
@@ -376,7 +377,7 @@ impl Emitter<'_, '_> {
             let message = format!("unable to pack {}", row.id);
             Error::new(ErrorKind::Io, message).because(error)
         };
-        let mut counted = Counted {
+        let mut counted = CountedEntry {
             sink: &mut *self.sink,
             crc: crc32fast::Hasher::new(),
             bytes: 0,
@@ -395,7 +396,7 @@ impl Emitter<'_, '_> {
         Ok(())
     }
 
-    fn write_delta(&mut self, row: &Row, found: u32) -> Result<(), Error> {
+    fn write_delta(&mut self, row: &PlannedObject, found: u32) -> Result<(), Error> {
         self.flush()?;
         let found = &self.plan.found[found as usize];
         let header = self.base_header(found.base);
@@ -409,7 +410,7 @@ impl Emitter<'_, '_> {
                 content(self.plan.store, row, &mut self.target)?;
                 let base = &self.plan.rows[found.base as usize];
                 content(self.plan.store, base, &mut self.base)?;
-                let blocks = Blocks::new(&self.base).ok_or_else(unmakeable)?;
+                let blocks = BaseBlocks::new(&self.base).ok_or_else(unmakeable)?;
                 let delta = &mut self.delta;
                 if !make(&self.base, &blocks, &self.target, usize::MAX, delta) {
                     return Err(unmakeable());
@@ -428,13 +429,13 @@ impl Emitter<'_, '_> {
 }
 
 /// The part of an entry that has been written, with its CRC-32.
-struct Counted<'a> {
-    sink: &'a mut dyn Sink,
+struct CountedEntry<'a> {
+    sink: &'a mut dyn PackSink,
     crc: crc32fast::Hasher,
     bytes: u64,
 }
 
-impl Write for Counted<'_> {
+impl Write for CountedEntry<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.crc.update(bytes);
         self.bytes += bytes.len() as u64;
@@ -448,6 +449,6 @@ impl Write for Counted<'_> {
 }
 
 #[cold]
-fn unreadable(row: &Row) -> Error {
+fn unreadable(row: &PlannedObject) -> Error {
     Error::new(ErrorKind::Missing, format!("unable to read {}", row.id))
 }

@@ -5,12 +5,12 @@ use std::ops::Range;
 use std::path::Path;
 
 use pronto_hash::{Digester, ObjectId};
-use pronto_pack::pack::{Pack, PackOffset};
+use pronto_pack::pack::{PackOffset, PackReader};
 
 use super::super::Store;
 use super::super::details::ObjectReader;
 use super::each_piece;
-use super::plan::Row;
+use super::plan::PlannedObject;
 use crate::error::{Error, ErrorKind, from_pack};
 use crate::packs::PackFile;
 
@@ -23,7 +23,11 @@ const PIECE: usize = 64 << 10;
 ///
 /// # Errors
 /// Fails if the index or the pack cannot be read.
-pub(super) fn checked_crc(store: &Store, file: &PackFile, row: &Row) -> Result<Option<u32>, Error> {
+pub(super) fn checked_crc(
+    store: &Store,
+    file: &PackFile,
+    row: &PlannedObject,
+) -> Result<Option<u32>, Error> {
     let (pack, order, index) = (file.pack()?, file.order()?, file.index()?);
     let Ok(len) = order.size_on_disk(PackOffset(row.offset)) else {
         return Ok(None);
@@ -49,7 +53,11 @@ pub(super) fn checked_crc(store: &Store, file: &PackFile, row: &Row) -> Result<O
 /// # Errors
 /// Fails if there is no copy, or if the copy is damaged. A damaged entry does not count as a copy,
 /// even if it can be read.
-pub(super) fn check_any_copy(store: &Store, row: &Row, large_bytes: u64) -> Result<(), Error> {
+pub(super) fn check_any_copy(
+    store: &Store,
+    row: &PlannedObject,
+    large_bytes: u64,
+) -> Result<(), Error> {
     let id = &row.id;
     let corrupt = || {
         Error::new(
@@ -91,7 +99,7 @@ pub(super) fn check_any_copy(store: &Store, row: &Row, large_bytes: u64) -> Resu
 ///
 /// # Errors
 /// Fails if the pack cannot be read.
-pub(super) fn crc_of(header: &[u8], pack: &Pack, body: Range<u64>) -> Result<u32, Error> {
+pub(super) fn crc_of(header: &[u8], pack: &PackReader, body: Range<u64>) -> Result<u32, Error> {
     let mut digest = crc32fast::Hasher::new();
     digest.update(header);
     each_piece(pack, body, &mut |bytes| {

@@ -9,24 +9,24 @@ use std::sync::Arc;
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{ObjectId, oid};
 use pronto_io::watch::Watch;
-use pronto_pack::idx::Index;
+use pronto_pack::idx::PackIndex;
 use pronto_pack::pack::PackOffset;
-use pronto_pack::search::{self, Candidate, Found};
+use pronto_pack::search::{self, DeltaCandidate, FoundDelta};
 use pronto_pack::writer::sink::Streamed;
 
 use super::super::lookup::in_packs;
-use super::super::{Location, Store};
-use super::{Contents, Counts, Member, Options, each_piece};
+use super::super::{PackLocation, Store};
+use super::{Options, PackContents, PackCounts, PackMember, each_piece};
 use crate::error::{Error, ErrorKind, from_pack, to_pack};
 use crate::packs::PackFile;
-use crate::snapshot::{Multi, Snapshot};
+use crate::snapshot::{Multi, PackSnapshot};
 
 /// The pack number of a loose object.
 pub(super) const NO_PACK: u32 = u32::MAX;
 
 /// One object of the plan.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Row {
+pub(super) struct PlannedObject {
     pub(super) id: ObjectId,
     pub(super) name_hash: u32,
     /// The number of the pack that contains the object, or [`NO_PACK`].
@@ -34,7 +34,7 @@ pub(super) struct Row {
     /// The start and the end of the entry in this pack.
     pub(super) offset: u64,
     pub(super) end: u64,
-    pub(super) how: How,
+    pub(super) how: EncodingChoice,
     /// Whether the object is only a delta base, because the receiver has it.
     pub(super) is_base_only: bool,
     /// The type of the object; `None` for a stored delta that is reused.
@@ -45,7 +45,7 @@ pub(super) struct Row {
 
 /// The form in which an object is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum How {
+pub(super) enum EncodingChoice {
     /// The content is deflated again.
     Fresh,
     /// The stored entry, which is not a delta, is copied.
@@ -59,18 +59,18 @@ pub(super) enum How {
 }
 
 /// All objects, in the order in which they are written.
-pub(super) struct Plan<'a> {
+pub(super) struct PackPlan<'a> {
     pub(super) store: &'a Store,
     pub(super) options: &'a Options,
     pub(super) watch: &'a Watch<'a>,
-    pub(super) snapshot: Arc<Snapshot>,
+    pub(super) snapshot: Arc<PackSnapshot>,
     /// The objects, sorted by pack and offset. Loose objects are last, in the given order.
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<PlannedObject>,
     /// The row numbers sorted by object id, filled on first use.
     by_id: Vec<u32>,
-    /// The bases of the rows with [`How::StoredThin`].
+    /// The bases of the rows with [`EncodingChoice::StoredThin`].
     pub(super) thin_bases: HashMap<u32, ObjectId>,
-    pub(super) found: Vec<Found>,
+    pub(super) found: Vec<FoundDelta>,
 }
 
 /// A pack that is copied as a whole.
@@ -78,7 +78,7 @@ pub(super) struct Whole {
     pack: Arc<PackFile>,
 }
 
-impl<'a> Plan<'a> {
+impl<'a> PackPlan<'a> {
     /// Finds all objects.
     ///
     /// # Errors
@@ -86,10 +86,10 @@ impl<'a> Plan<'a> {
     /// cannot be read.
     pub(super) fn new(
         store: &'a Store,
-        contents: &Contents<'_>,
+        contents: &PackContents<'_>,
         options: &'a Options,
         watch: &'a Watch<'a>,
-    ) -> Result<Plan<'a>, Error> {
+    ) -> Result<PackPlan<'a>, Error> {
         store.refresh()?;
         let snapshot = Arc::clone(&*store.snapshot()?);
         let mut rows = Vec::with_capacity(contents.members.len() + contents.bases.len());
@@ -103,7 +103,7 @@ impl<'a> Plan<'a> {
         // The sort is stable: loose objects keep their order, and members precede bases.
         rows.sort_by_key(|row| (row.pack, row.offset));
         remove_repeated(&mut rows);
-        Ok(Plan {
+        Ok(PackPlan {
             store,
             options,
             watch,
@@ -116,7 +116,7 @@ impl<'a> Plan<'a> {
     }
 
     /// Returns the pack that contains exactly these objects, if it can be copied as a whole.
-    pub(super) fn whole_pack(&self, contents: &Contents<'_>) -> Option<Whole> {
+    pub(super) fn whole_pack(&self, contents: &PackContents<'_>) -> Option<Whole> {
         let (first, options) = (self.rows.first()?, self.options);
         let is_asked_for = options.reuse_objects && options.reuse_deltas && options.offset_deltas;
         let is_one = self.rows.last()?.pack == first.pack && first.pack != NO_PACK;
@@ -151,7 +151,7 @@ impl<'a> Plan<'a> {
     /// # Errors
     /// Fails if an object is missing or cannot be read, and with `ErrorKind::Interrupted` if the
     /// operation is cancelled.
-    pub(super) fn decide(&mut self, contents: &Contents<'_>) -> Result<(), Error> {
+    pub(super) fn decide(&mut self, contents: &PackContents<'_>) -> Result<(), Error> {
         self.look_at_entries(contents)?;
         let heights = self.cut_chains()?;
         self.look_for_deltas(&heights, contents)
@@ -181,12 +181,16 @@ impl<'a> Plan<'a> {
         let row = &mut self.rows[number as usize];
         let missing = || Error::new(ErrorKind::Missing, format!("unable to read {}", row.id));
         let header = self.store.header(&row.id)?.ok_or_else(missing)?;
-        row.how = How::Fresh;
+        row.how = EncodingChoice::Fresh;
         (row.kind, row.size_bytes) = (Some(header.kind), header.size);
         Ok(())
     }
 
-    fn look_for_deltas(&mut self, heights: &[u32], contents: &Contents<'_>) -> Result<(), Error> {
+    fn look_for_deltas(
+        &mut self,
+        heights: &[u32],
+        contents: &PackContents<'_>,
+    ) -> Result<(), Error> {
         let mut options = self.options.search.clone();
         options.level = self.options.level;
         if options.window == 0 || options.depth == 0 {
@@ -211,13 +215,13 @@ impl<'a> Plan<'a> {
         let found = found.map_err(from_pack)?;
         meter.finish();
         for (at, delta) in found.iter().enumerate() {
-            self.rows[delta.number as usize].how = How::Delta(at as u32);
+            self.rows[delta.number as usize].how = EncodingChoice::Delta(at as u32);
         }
         self.found = found;
         Ok(())
     }
 
-    fn candidates(&self, heights: &[u32], contents: &Contents<'_>) -> Vec<Candidate> {
+    fn candidates(&self, heights: &[u32], contents: &PackContents<'_>) -> Vec<DeltaCandidate> {
         let (least, most) = (search::SMALLEST_BYTES, self.options.large_bytes);
         let bitmapped = contents.bitmapped.and_then(|path| self.pack_at(path));
         let mut candidates = Vec::new();
@@ -227,9 +231,9 @@ impl<'a> Plan<'a> {
             if is_whole || row.size_bytes < least || row.size_bytes >= most {
                 continue;
             }
-            let was_compared = row.how == How::Stored && self.options.reuse_deltas;
+            let was_compared = row.how == EncodingChoice::Stored && self.options.reuse_deltas;
             let stays = was_compared && bitmapped == Some(row.pack);
-            candidates.push(Candidate {
+            candidates.push(DeltaCandidate {
                 number: number as u32,
                 kind,
                 name_hash: row.name_hash,
@@ -243,9 +247,9 @@ impl<'a> Plan<'a> {
     }
 }
 
-struct Reader<'a, 'b>(&'a Plan<'b>);
+struct Reader<'a, 'b>(&'a PackPlan<'b>);
 
-impl search::Contents for Reader<'_, '_> {
+impl search::ReadObjects for Reader<'_, '_> {
     fn read(&self, number: u32, out: &mut Vec<u8>) -> Result<(), pronto_pack::Error> {
         let row = &self.0.rows[number as usize];
         content(self.0.store, row, out).map_err(to_pack)
@@ -256,12 +260,12 @@ impl search::Contents for Reader<'_, '_> {
 ///
 /// # Errors
 /// Fails if the object is missing or cannot be read.
-pub(super) fn content(store: &Store, row: &Row, out: &mut Vec<u8>) -> Result<(), Error> {
+pub(super) fn content(store: &Store, row: &PlannedObject, out: &mut Vec<u8>) -> Result<(), Error> {
     let found = match row.pack {
         NO_PACK => store.find(&row.id, out)?,
         pack => {
             let offset = PackOffset(row.offset);
-            store.find_at(Location { pack, offset }, &row.id, out)?
+            store.find_at(PackLocation { pack, offset }, &row.id, out)?
         }
     };
     match found {
@@ -274,19 +278,23 @@ pub(super) fn content(store: &Store, row: &Row, out: &mut Vec<u8>) -> Result<(),
 }
 
 /// Finds objects in packs; each index is traversed once. Loose objects get [`NO_PACK`].
-fn locate(snapshot: &Snapshot, members: &[Member], is_base_only: bool) -> Vec<Row> {
-    let row = |member: &Member| Row {
+fn locate(
+    snapshot: &PackSnapshot,
+    members: &[PackMember],
+    is_base_only: bool,
+) -> Vec<PlannedObject> {
+    let row = |member: &PackMember| PlannedObject {
         id: member.id,
         name_hash: member.name_hash,
         pack: NO_PACK,
         offset: 0,
         end: 0,
-        how: How::Fresh,
+        how: EncodingChoice::Fresh,
         is_base_only,
         kind: None,
         size_bytes: 0,
     };
-    let mut search = Search {
+    let mut search = FileSearch {
         rows: members.iter().map(row).collect(),
         left: (0..members.len() as u32).collect(),
         is_doubtful: false,
@@ -313,8 +321,8 @@ fn locate(snapshot: &Snapshot, members: &[Member], is_base_only: bool) -> Vec<Ro
 }
 
 /// A search for objects in one index after another.
-struct Search {
-    rows: Vec<Row>,
+struct FileSearch {
+    rows: Vec<PlannedObject>,
     /// The numbers of the rows that are not found yet.
     left: Vec<u32>,
     /// Whether an index could not be read, so that the remaining objects may have copies that were
@@ -322,7 +330,7 @@ struct Search {
     is_doubtful: bool,
 }
 
-impl Search {
+impl FileSearch {
     fn in_multi(&mut self, multi: &Multi) {
         let (mut found, rows) = (Vec::new(), &mut self.rows);
         let ids = self
@@ -346,7 +354,7 @@ impl Search {
         self.left.retain(|row| rows[*row as usize].pack == NO_PACK);
     }
 
-    fn in_pack(&mut self, number: u32, index: &Index) {
+    fn in_pack(&mut self, number: u32, index: &PackIndex) {
         let (mut found, rows) = (Vec::new(), &mut self.rows);
         let ids = self
             .left
@@ -361,7 +369,7 @@ impl Search {
         self.left.retain(|row| rows[*row as usize].pack == NO_PACK);
     }
 
-    fn one_by_one(&mut self, snapshot: &Snapshot) {
+    fn one_by_one(&mut self, snapshot: &PackSnapshot) {
         for number in &self.left {
             let row = &mut self.rows[*number as usize];
             let place = in_packs(snapshot, &row.id, &mut None, &mut |pack, offset| {
@@ -376,7 +384,7 @@ impl Search {
 }
 
 /// Removes repeated objects; the first row of each object stays.
-fn remove_repeated(rows: &mut Vec<Row>) {
+fn remove_repeated(rows: &mut Vec<PlannedObject>) {
     let mut loose: HashSet<ObjectId> = HashSet::new();
     let mut last: Option<(u32, u64)> = None;
     rows.retain(|row| match row.pack {
@@ -402,7 +410,7 @@ impl Whole {
         self,
         out: &mut dyn Write,
         watch: &Watch<'_>,
-    ) -> Result<(Streamed, Counts), Error> {
+    ) -> Result<(Streamed, PackCounts), Error> {
         let pack = self.pack.pack()?;
         let (len, count) = (pack.view().len(), pack.len());
         let meter = watch
@@ -418,11 +426,11 @@ impl Whole {
         out.flush().map_err(unwritable).map_err(from_pack)?;
         meter.add(count.into());
         meter.finish();
-        let counts = Counts {
+        let counts = PackCounts {
             objects: count,
             whole_pack: count,
             reused_bytes: len,
-            ..Counts::default()
+            ..PackCounts::default()
         };
         let streamed = Streamed {
             checksum: pack.checksum().map_err(from_pack)?,

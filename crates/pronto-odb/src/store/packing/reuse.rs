@@ -4,36 +4,36 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use pronto_hash::ObjectId;
-use pronto_pack::entry::Header;
-use pronto_pack::pack::{Pack, PackOffset, PackOrder, PackPosition};
+use pronto_pack::entry::EntryHeader;
+use pronto_pack::pack::{PackOffset, PackOrder, PackPosition, PackReader};
 
-use super::Contents;
-use super::plan::{How, NO_PACK, Plan, Row};
+use super::PackContents;
+use super::plan::{EncodingChoice, NO_PACK, PackPlan, PlannedObject};
 use crate::error::{Error, from_pack};
 use crate::packs::PackFile;
 
 /// A pack from which entries are reused.
 #[derive(Clone, Copy)]
-struct Opened<'a> {
+struct ReusedPack<'a> {
     file: &'a PackFile,
-    pack: &'a Pack,
+    pack: &'a PackReader,
     order: &'a PackOrder,
 }
 
 /// The base of a stored delta.
-enum Base {
+enum StoredBase {
     Row(u32),
     /// The id of the base, if the base is not among the rows of the same pack.
     Elsewhere(ObjectId),
     None,
 }
 
-impl Plan<'_> {
+impl PackPlan<'_> {
     /// Reads the header of each entry.
     ///
     /// # Errors
     /// Fails if an object is missing or cannot be read.
-    pub(super) fn look_at_entries(&mut self, contents: &Contents<'_>) -> Result<(), Error> {
+    pub(super) fn look_at_entries(&mut self, contents: &PackContents<'_>) -> Result<(), Error> {
         let mut start = 0;
         while let Some(first) = self.rows.get(start) {
             let number = first.pack;
@@ -56,10 +56,10 @@ impl Plan<'_> {
         &mut self,
         rows: Range<usize>,
         file: &Arc<PackFile>,
-        contents: &Contents<'_>,
+        contents: &PackContents<'_>,
     ) -> Result<(), Error> {
         let (pack, order) = (file.pack()?, file.order()?);
-        let opened = Opened { file, pack, order };
+        let opened = ReusedPack { file, pack, order };
         let start = rows.start;
         let mut position = 0;
         for at in rows {
@@ -80,13 +80,13 @@ impl Plan<'_> {
             let row = &mut self.rows[at];
             row.end = stop;
             let base = match entry.header {
-                Header::Object(kind) => {
-                    row.how = How::Stored;
+                EntryHeader::Object(kind) => {
+                    row.how = EncodingChoice::Stored;
                     (row.kind, row.size_bytes) = (Some(kind), entry.size_bytes);
                     continue;
                 }
-                _ if row.is_base_only || !self.options.reuse_deltas => Base::None,
-                _ if entry.size_bytes > self.options.most_delta_bytes => Base::None,
+                _ if row.is_base_only || !self.options.reuse_deltas => StoredBase::None,
+                _ if entry.size_bytes > self.options.most_delta_bytes => StoredBase::None,
                 header => self.base(start..at, opened, offset, &header)?,
             };
             self.take_delta(at as u32, &base, contents)?;
@@ -98,41 +98,43 @@ impl Plan<'_> {
     fn base(
         &self,
         rows: Range<usize>,
-        Opened { file, pack, order }: Opened<'_>,
+        ReusedPack { file, pack, order }: ReusedPack<'_>,
         offset: PackOffset,
-        header: &Header,
-    ) -> Result<Base, Error> {
-        if let Header::RefDelta { base } = header {
-            return Ok(Base::Elsewhere(*base));
+        header: &EntryHeader,
+    ) -> Result<StoredBase, Error> {
+        if let EntryHeader::RefDelta { base } = header {
+            return Ok(StoredBase::Elsewhere(*base));
         }
         let Ok(Some(base)) = pack.base_offset(offset, header) else {
-            return Ok(Base::None);
+            return Ok(StoredBase::None);
         };
         let start = rows.start;
         if let Some(row) = before(&self.rows[rows], base.0) {
-            return Ok(Base::Row((start + row) as u32));
+            return Ok(StoredBase::Row((start + row) as u32));
         }
         // The base can be among the rows only if another pack contains it, too.
         let id = order
             .row(base)
             .map(|row| file.index()?.id_at(row).map_err(from_pack));
-        Ok(id.transpose()?.map_or(Base::None, Base::Elsewhere))
+        Ok(id
+            .transpose()?
+            .map_or(StoredBase::None, StoredBase::Elsewhere))
     }
 
     fn take_delta(
         &mut self,
         number: u32,
-        base: &Base,
-        contents: &Contents<'_>,
+        base: &StoredBase,
+        contents: &PackContents<'_>,
     ) -> Result<(), Error> {
         let how = match base {
-            Base::None => None,
-            Base::Row(base) => Some(How::StoredDelta(*base)),
-            Base::Elsewhere(id) => match self.row_of(id) {
-                Some(base) => Some(How::StoredDelta(base)),
+            StoredBase::None => None,
+            StoredBase::Row(base) => Some(EncodingChoice::StoredDelta(*base)),
+            StoredBase::Elsewhere(id) => match self.row_of(id) {
+                Some(base) => Some(EncodingChoice::StoredDelta(base)),
                 None if contents.is_known(id)? => {
                     self.thin_bases.insert(number, *id);
-                    Some(How::StoredThin)
+                    Some(EncodingChoice::StoredThin)
                 }
                 None => None,
             },
@@ -164,14 +166,14 @@ impl Plan<'_> {
                 depths[at as usize] = UNDER_WAY;
                 chain.push(at);
                 match self.rows[at as usize].how {
-                    How::StoredDelta(base) => at = base,
+                    EncodingChoice::StoredDelta(base) => at = base,
                     _ => break,
                 }
             }
             while let Some(number) = chain.pop() {
                 let below = match self.rows[number as usize].how {
-                    How::StoredDelta(base) => Some(depths[base as usize]),
-                    How::StoredThin => Some(0),
+                    EncodingChoice::StoredDelta(base) => Some(depths[base as usize]),
+                    EncodingChoice::StoredThin => Some(0),
                     _ => None,
                 };
                 depths[number as usize] = match below {
@@ -186,7 +188,7 @@ impl Plan<'_> {
         }
         for number in 0..self.rows.len() {
             let (mut at, mut height) = (number, 0);
-            while let How::StoredDelta(base) = self.rows[at].how {
+            while let EncodingChoice::StoredDelta(base) = self.rows[at].how {
                 height += 1;
                 at = base as usize;
                 if heights[at] >= height {
@@ -213,7 +215,7 @@ fn seek(order: &PackOrder, position: u32, offset: PackOffset) -> Option<u32> {
 }
 
 /// Returns the row at `offset`, searching from the end, because bases are usually close.
-fn before(rows: &[Row], offset: u64) -> Option<usize> {
+fn before(rows: &[PlannedObject], offset: u64) -> Option<usize> {
     let mut step = 1;
     let mut high = rows.len();
     let mut low = high.saturating_sub(step);

@@ -13,14 +13,14 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 const TICK_NANOSECONDS: i64 = 50_000_000;
 
 /// The state of a filtered archive that all threads share.
-pub(super) struct State<'a> {
+pub(super) struct PipeState<'a> {
     interrupt: &'a Interrupt,
     is_given_up: AtomicBool,
 }
 
-impl<'a> State<'a> {
+impl<'a> PipeState<'a> {
     pub(super) fn new(interrupt: &'a Interrupt) -> Self {
-        State {
+        PipeState {
             interrupt,
             is_given_up: AtomicBool::new(false),
         }
@@ -60,18 +60,18 @@ impl<'a> State<'a> {
 }
 
 /// The standard input of the program.
-pub(super) struct Input<'a> {
+pub(super) struct PipeInput<'a> {
     pipe: ChildStdin,
-    state: &'a State<'a>,
+    state: &'a PipeState<'a>,
     /// Whether the program has closed its input.
     is_closed: bool,
 }
 
-impl<'a> Input<'a> {
+impl<'a> PipeInput<'a> {
     /// Wraps the pipe to the standard input of a program.
-    pub(super) fn new(pipe: ChildStdin, state: &'a State<'a>) -> io::Result<Self> {
+    pub(super) fn new(pipe: ChildStdin, state: &'a PipeState<'a>) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&pipe, true)?;
-        Ok(Input {
+        Ok(PipeInput {
             pipe,
             state,
             is_closed: false,
@@ -83,7 +83,7 @@ impl<'a> Input<'a> {
     }
 }
 
-impl Write for Input<'_> {
+impl Write for PipeInput<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         loop {
             self.state.check()?;
@@ -106,14 +106,14 @@ impl Write for Input<'_> {
 }
 
 /// The standard output or error of the program.
-pub(super) struct Output<'a, P> {
+pub(super) struct PipeOutput<'a, P> {
     pub(super) pipe: P,
-    pub(super) state: &'a State<'a>,
+    pub(super) state: &'a PipeState<'a>,
     /// Set when the program has ended: only the bytes that are in the pipe remain to be read.
     pub(super) is_over: &'a AtomicBool,
 }
 
-impl<P: Read + AsFd> Read for Output<'_, P> {
+impl<P: Read + AsFd> Read for PipeOutput<'_, P> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             let is_over = self.is_over.load(Relaxed);

@@ -11,7 +11,7 @@ use super::super::unsupported;
 use crate::{Error, Repository, Result};
 
 /// A parsed commit.
-pub(super) struct Commit {
+pub(super) struct ParsedCommit {
     pub(super) tree: ObjectId,
     pub(super) parents: Vec<ObjectId>,
     pub(super) author: Person,
@@ -34,7 +34,7 @@ fn malformed() -> Error {
     unsupported("such a commit in an archive with export-subst")
 }
 
-impl Commit {
+impl ParsedCommit {
     /// Reads the commit `id`.
     ///
     /// # Errors
@@ -59,7 +59,7 @@ impl Commit {
         {
             return Err(malformed());
         }
-        Ok(Commit {
+        Ok(ParsedCommit {
             tree: links.tree,
             parents: links.parents,
             author: person("author")?,
@@ -205,7 +205,8 @@ pub(super) fn has_mailmap(repository: &Repository) -> Result<bool> {
     match repository.work_tree() {
         Some(top) => Ok(top.join(".mailmap").symlink_metadata().is_ok()),
         None => {
-            let found = repository.try_resolve("HEAD:.mailmap", crate::revision::Want::Anything)?;
+            let found =
+                repository.try_resolve("HEAD:.mailmap", crate::revision::ExpectedType::Anything)?;
             Ok(found.is_some())
         }
     }

@@ -9,7 +9,7 @@ use pronto_io::watch::Watch;
 use pronto_transfer::upload_pack::hidden::Hidden;
 
 use super::super::{check, unsupported};
-use crate::refs::Head;
+use crate::refs::HeadValue;
 use crate::{Repository, Result};
 
 /// Returns the names of the refs that point to the commit `id`: `HEAD` and its branch, then other
@@ -43,10 +43,10 @@ pub(super) fn of(
     }
     let head = repository.refs().head()?;
     let branch = match &head {
-        Head::Branch { name, id: at } if at == id => Some(name),
+        HeadValue::Branch { name, id: at } if at == id => Some(name),
         _ => None,
     };
-    let is_detached_here = matches!(&head, Head::Detached { id: at } if at == id);
+    let is_detached_here = matches!(&head, HeadValue::Detached { id: at } if at == id);
     let is_head_here = branch.is_some() || is_detached_here;
     let shows_head = is_head_here && !hidden.hides("HEAD".into());
     let branch = branch.filter(|name| shows_head && !hidden.hides(name.as_bstr()));

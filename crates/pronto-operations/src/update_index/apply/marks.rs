@@ -4,19 +4,19 @@ use bstr::{BString, ByteSlice};
 use pronto_index::Flags;
 
 use super::Apply;
-use crate::update_index::{Event, Mark, Stop};
+use crate::update_index::{EntryMark, Event, UpdateStop};
 
 impl Apply<'_> {
-    pub(super) fn mark(&mut self, path: &BString, mark: Mark, on: bool) -> Option<Stop> {
+    pub(super) fn mark(&mut self, path: &BString, mark: EntryMark, on: bool) -> Option<UpdateStop> {
         if self.is_bad(path.as_bstr(), 0) {
             return None;
         }
         let flag = match mark {
-            Mark::AssumeUnchanged => Flags::ASSUME_VALID,
-            Mark::SkipWorktree => Flags::SKIP_WORKTREE,
+            EntryMark::AssumeUnchanged => Flags::ASSUME_VALID,
+            EntryMark::SkipWorktree => Flags::SKIP_WORKTREE,
         };
         let Some(entry) = self.entry(path.as_bstr()) else {
-            return Some(Stop::NotMarked(path.clone()));
+            return Some(UpdateStop::NotMarked(path.clone()));
         };
         let mut entry = entry.to_owned();
         entry.flags = match on {
@@ -27,11 +27,11 @@ impl Apply<'_> {
         None
     }
 
-    pub(super) fn chmod(&mut self, path: &BString, on: bool) -> Option<Stop> {
+    pub(super) fn chmod(&mut self, path: &BString, on: bool) -> Option<UpdateStop> {
         let is_there = self.entry(path.as_bstr()).is_some();
         let changed = is_there && self.stage.chmod(path.as_bstr(), on, false);
         if !changed {
-            return Some(Stop::ModeKept(path.clone(), on));
+            return Some(UpdateStop::ModeKept(path.clone(), on));
         }
         self.events.push(Event::Executable(path.clone(), on));
         None

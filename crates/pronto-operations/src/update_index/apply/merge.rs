@@ -5,9 +5,9 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto_diff::Difference;
 use pronto_hash::{ObjectId, oid};
 use pronto_index::{Entry, Flags, Index, Splitting, Writer};
-use pronto_worktree::diff::{Announced, tree_and_index};
+use pronto_worktree::diff::{IntentToAdd, tree_and_index};
 
-use super::super::Action;
+use super::super::IndexAction;
 use super::Apply;
 use crate::Result;
 use crate::checkout_tree::tree_of;
@@ -43,7 +43,7 @@ impl Apply<'_> {
             index,
             cached.as_ref(),
             pathspec,
-            Announced::Empty,
+            IntentToAdd::Empty,
             &mut read,
         );
         let differences = found.map_err(from_worktree)?.differences;
@@ -96,11 +96,11 @@ impl Apply<'_> {
 }
 
 /// Returns the action for each of the paths that differ from `HEAD`.
-pub(super) fn again(how: &Action, paths: Vec<BString>) -> Vec<Action> {
+pub(super) fn again(how: &IndexAction, paths: Vec<BString>) -> Vec<IndexAction> {
     let one = |path: BString| match how {
-        Action::Mark(_, mark, on) => Action::Mark(path, *mark, *on),
-        Action::Remove(_) => Action::Remove(path),
-        Action::Update(_, allowed) => Action::Update(path, *allowed),
+        IndexAction::Mark(_, mark, on) => IndexAction::Mark(path, *mark, *on),
+        IndexAction::Remove(_) => IndexAction::Remove(path),
+        IndexAction::Update(_, allowed) => IndexAction::Update(path, *allowed),
         other => other.clone(),
     };
     paths.into_iter().map(one).collect()

@@ -9,7 +9,7 @@ use pronto_io::error::{IoContext, OsReason};
 
 use super::base_name_of;
 use crate::config::Config;
-use crate::config::edit::{self, Refusal};
+use crate::config::edit::{self, EditRefusal};
 use crate::linked::canonical;
 use crate::refs::tables;
 use crate::worktrees::{DIRECTORY, replace_file};
@@ -23,7 +23,7 @@ pub(super) fn make_own_dir(repository: &Repository, place: &BStr) -> Result<(Pat
     std::fs::create_dir_all(&directory).context(
         ErrorKind::Io,
         "could not create leading directories of",
-        crate::worktrees::spoken_own_dir(repository, id.as_bstr()),
+        crate::worktrees::display_own_dir(repository, id.as_bstr()),
     )?;
     let mut counter = 0_u32;
     loop {
@@ -43,7 +43,7 @@ pub(super) fn make_own_dir(repository: &Repository, place: &BStr) -> Result<(Pat
                 counter += 1;
             }
             Err(error) => {
-                let said = crate::worktrees::spoken_own_dir(repository, name.as_bstr());
+                let said = crate::worktrees::display_own_dir(repository, name.as_bstr());
                 let message = format!("could not create directory of '{}'", said.display());
                 return Err(Error::new(ErrorKind::Io, message).because(OsReason(error)));
             }
@@ -115,7 +115,7 @@ fn pass_on_sparse_checkout(repository: &Repository, own_dir: &Path) -> Result<()
         let from = repository.git_path("info/sparse-checkout");
         let to = own_dir.join("info/sparse-checkout");
         if copy(&from, &to).is_err() {
-            let (from, to) = (repository.spoken(&from), repository.spoken(&to));
+            let (from, to) = (repository.display_path(&from), repository.display_path(&to));
             let (from, to) = (from.display(), to.display());
             let message = format!(
                 "failed to copy '{from}' to '{to}'; sparse-checkout may not work correctly"
@@ -132,7 +132,7 @@ fn pass_on_sparse_checkout(repository: &Repository, own_dir: &Path) -> Result<()
         Ok(false) => Ok(()),
         Ok(true) => leave_out_place(&to, repository.config()),
         Err(_) => {
-            let (from, to) = (repository.spoken(&from), repository.spoken(&to));
+            let (from, to) = (repository.display_path(&from), repository.display_path(&to));
             let (from, to) = (from.display(), to.display());
             let message = format!("failed to copy worktree config from '{from}' to '{to}'");
             repository.notify(Notice::Failure(Error::new(ErrorKind::Io, message)));
@@ -150,10 +150,10 @@ pub(super) fn run_hook_there(
         repository.object_hash().null().to_string(),
         commit.to_string(),
     );
-    let call = hooks::Call {
+    let call = hooks::HookCall {
         arguments: vec![old.as_ref(), new.as_ref(), "1".as_ref()],
         elsewhere: Some(place),
-        ..hooks::Call::default()
+        ..hooks::HookCall::default()
     };
     hooks::run(repository, "post-checkout", &call)
 }
@@ -174,7 +174,7 @@ fn line(parts: &[&[u8]]) -> Vec<u8> {
 pub(super) fn leave_out_place(file: &Path, config: &Config) -> Result<()> {
     edit::edit_file(file, path::as_bytes(file), config, |document| {
         let gone = |set| match set {
-            Ok(()) | Err(Refusal::NothingSet) => Ok(()),
+            Ok(()) | Err(EditRefusal::NothingSet) => Ok(()),
             Err(_) => {
                 let message = format!("failed to unset values in '{}'", file.display());
                 Err(Error::new(ErrorKind::Config, message))

@@ -46,7 +46,7 @@ pub(super) fn share_submodules(
         if let Some(place) = places.into_iter().find(is_there)
             && !is_repository(&target)
         {
-            let share = Share {
+            let share = CopyOptions {
                 may_link: true,
                 watch,
                 config: repository.config(),
@@ -74,13 +74,13 @@ fn is_repository(place: &Path) -> bool {
 }
 
 /// Options for copying repositories.
-struct Share<'a> {
+struct CopyOptions<'a> {
     may_link: bool,
     watch: &'a Watch<'a>,
     config: &'a Config,
 }
 
-impl Share<'_> {
+impl CopyOptions<'_> {
     /// Copies one repository without its index, reflogs and hooks, and its nested repositories.
     fn repository(&self, source: &Path, target: &Path, depth: usize) -> Result<()> {
         (self.watch.interrupt().check())

@@ -4,7 +4,7 @@
 use bstr::{BStr, BString, ByteSlice};
 
 use super::{
-    AddOptions, Branching, base_name, check_unborn, commit_named, existing_branch,
+    AddWorktreeOptions, Branching, base_name, check_unborn, commit_named, existing_branch,
     invalid_reference,
 };
 use crate::{Error, ErrorKind, Repository, Result, switch};
@@ -12,7 +12,7 @@ use pronto_repository::Notice;
 
 /// The resolved starting point.
 #[derive(Default)]
-pub(super) struct Start {
+pub(super) struct AddMeaning {
     /// The starting point of the branch, or the commit to check out.
     pub(super) start: BString,
     /// The branch to create, and whether an existing branch may be reset.
@@ -21,7 +21,7 @@ pub(super) struct Start {
     pub(super) orphan: bool,
 }
 
-/// Resolves the starting point of `options`. `spoken` is the path in messages. Changes nothing.
+/// Resolves the starting point of `options`. `display_path` is the path in messages. Changes nothing.
 ///
 /// # Errors
 /// Fails with [`ErrorKind::InvalidInput`] or [`ErrorKind::Refused`] if options contradict each
@@ -29,16 +29,16 @@ pub(super) struct Start {
 /// resolved.
 pub(super) fn choose(
     repository: &Repository,
-    options: &AddOptions,
-    spoken: &BStr,
-) -> Result<Start> {
-    let mut chosen = Start {
+    options: &AddWorktreeOptions,
+    display_path: &BStr,
+) -> Result<AddMeaning> {
+    let mut chosen = AddMeaning {
         start: match &options.commit {
             None => BString::from("HEAD"),
             Some(commit) if commit == "-" => "@{-1}".into(),
             Some(commit) => commit.clone(),
         },
-        ..Start::default()
+        ..AddMeaning::default()
     };
     match &options.branching {
         Branching::Detach | Branching::Guess => {}
@@ -52,31 +52,31 @@ pub(super) fn choose(
             chosen.new_branch = Some((name.clone(), true));
         }
         Branching::Orphan(name) => {
-            let name = name.clone().unwrap_or_else(|| base_name(spoken));
+            let name = name.clone().unwrap_or_else(|| base_name(display_path));
             check_unborn(repository, name.as_bstr())?;
             chosen.new_branch = Some((name, false));
             chosen.orphan = true;
             return Ok(chosen);
         }
     }
-    chosen.infer(repository, options, spoken)?;
+    chosen.infer(repository, options, display_path)?;
     if !chosen.orphan && commit_named(repository, chosen.start.as_bstr())?.is_none() {
         if !options.quiet && options.commit.is_none() {
-            advise_orphan(repository, options, spoken);
+            advise_orphan(repository, options, display_path);
         }
         return Err(invalid_reference(chosen.start.as_bstr()));
     }
     Ok(chosen)
 }
 
-impl Start {
+impl AddMeaning {
     /// Infers the unspecified parts: the branch, its starting point, and whether the branch is
     /// unborn.
     fn infer(
         &mut self,
         repository: &Repository,
-        options: &AddOptions,
-        spoken: &BStr,
+        options: &AddWorktreeOptions,
+        display_path: &BStr,
     ) -> Result<()> {
         match (&options.branching, &options.commit) {
             (Branching::Detach, _) => {
@@ -85,7 +85,7 @@ impl Start {
                 }
             }
             (Branching::Guess, None) => {
-                let name = base_name(spoken);
+                let name = base_name(display_path);
                 if existing_branch(repository, name.as_bstr())?.is_some() {
                     self.start = name;
                     return Ok(());
@@ -121,7 +121,7 @@ impl Start {
 
 /// Whether there are local refs at which a branch can start. Reports a `HEAD` that points to a
 /// missing ref.
-fn has_local_refs(repository: &Repository, options: &AddOptions) -> Result<bool> {
+fn has_local_refs(repository: &Repository, options: &AddWorktreeOptions) -> Result<bool> {
     if repository.refs().id_of("HEAD")?.is_some() {
         return Ok(true);
     }
@@ -136,7 +136,7 @@ fn has_local_refs(repository: &Repository, options: &AddOptions) -> Result<bool>
 ///
 /// # Errors
 /// Fails with [`ErrorKind::Refused`] if there is a remote from which nothing was fetched.
-fn has_remote_refs(repository: &Repository, options: &AddOptions) -> Result<bool> {
+fn has_remote_refs(repository: &Repository, options: &AddWorktreeOptions) -> Result<bool> {
     if !options.guess_remote {
         return Ok(false);
     }
@@ -164,7 +164,7 @@ fn has_remote_refs(repository: &Repository, options: &AddOptions) -> Result<bool
 ///
 /// # Errors
 /// Fails with [`ErrorKind::InvalidInput`] if other options contradict that.
-fn is_orphan(repository: &Repository, options: &AddOptions, remote: bool) -> Result<bool> {
+fn is_orphan(repository: &Repository, options: &AddWorktreeOptions, remote: bool) -> Result<bool> {
     if has_local_refs(repository, options)? || (remote && has_remote_refs(repository, options)?) {
         return Ok(false);
     }
@@ -181,7 +181,7 @@ fn is_orphan(repository: &Repository, options: &AddOptions, remote: bool) -> Res
 }
 
 /// Sends the advice to use `--orphan`, unless `advice.worktreeAddOrphan` is off.
-fn advise_orphan(repository: &Repository, options: &AddOptions, spoken: &BStr) {
+fn advise_orphan(repository: &Repository, options: &AddWorktreeOptions, display_path: &BStr) {
     let wanted = repository.advice("worktreeaddorphan");
     let wanted = wanted.unwrap_or_default();
     let branch = match &options.branching {
@@ -191,7 +191,7 @@ fn advise_orphan(repository: &Repository, options: &AddOptions, spoken: &BStr) {
     if wanted != Some(false) {
         repository.notify(Notice::AdviseOrphan {
             branch,
-            place: spoken.to_owned(),
+            place: display_path.to_owned(),
             is_decided: wanted.is_some(),
         });
     }

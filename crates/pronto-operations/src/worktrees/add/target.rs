@@ -3,22 +3,22 @@
 use bstr::BString;
 use pronto_hash::ObjectId;
 
-use crate::refs::{Expected, RefName, bad_name};
+use crate::refs::{ExpectedValue, RefName, bad_name};
 use crate::{Repository, Result};
 
 /// The target of `HEAD`.
-pub(super) enum Target {
+pub(super) enum HeadTarget {
     Branch(BString, ObjectId),
     Commit(ObjectId),
     Unborn(BString),
 }
 
-impl Target {
+impl HeadTarget {
     /// Returns the commit; `None` for an unborn branch.
     pub(super) fn commit(&self) -> Option<ObjectId> {
         match self {
-            Target::Branch(_, commit) | Target::Commit(commit) => Some(*commit),
-            Target::Unborn(_) => None,
+            HeadTarget::Branch(_, commit) | HeadTarget::Commit(commit) => Some(*commit),
+            HeadTarget::Unborn(_) => None,
         }
     }
 
@@ -26,15 +26,15 @@ impl Target {
     pub(super) fn write(&self, inside: &Repository) -> Result<()> {
         let mut transaction = inside.transaction();
         match self {
-            Target::Branch(full, _) | Target::Unborn(full) => {
+            HeadTarget::Branch(full, _) | HeadTarget::Unborn(full) => {
                 transaction.set_symbolic(
                     "HEAD",
                     RefName::new(full.clone()).map_err(bad_name)?,
                     None,
                 );
             }
-            Target::Commit(commit) => {
-                transaction.update("HEAD", *commit, Expected::Anything, "");
+            HeadTarget::Commit(commit) => {
+                transaction.update("HEAD", *commit, ExpectedValue::Anything, "");
             }
         }
         transaction.commit()

@@ -9,9 +9,9 @@ use gix_object::Kind as ObjectKind;
 use pronto_io::interrupt::Interrupt;
 use pronto_io::pool::{self, Workers};
 
-use super::super::{PackOffset, PackPosition, Window};
+use super::super::{PackOffset, PackPosition, ReadWindow};
 use super::PackFiles;
-use crate::entry::Header;
+use crate::entry::EntryHeader;
 use crate::error::{Error, ErrorKind};
 
 /// The value for an entry that is a tree and not a delta; not a position in the pack.
@@ -58,7 +58,7 @@ impl Scan {
         pool::run(
             Workers::Exactly(threads),
             order.len().div_ceil(ROW_LEN) as usize,
-            Window::default,
+            ReadWindow::default,
             |window, rows| {
                 if let Err(reason) = interrupt.check() {
                     let error = Error::new(ErrorKind::Interrupted, reason.to_string());
@@ -101,17 +101,17 @@ impl Scan {
 
 fn base_of(
     PackFiles { pack, index, order }: PackFiles<'_>,
-    window: &mut Window,
+    window: &mut ReadWindow,
     position: u32,
 ) -> Option<u32> {
     let (offset, _) = order.get(PackPosition(position))?;
     let header = pack.entry_in(window, offset).ok()?.header;
     let base: PackOffset = match &header {
-        Header::Object(ObjectKind::Tree) => return Some(TREE),
-        Header::Object(ObjectKind::Commit) => return Some(COMMIT),
-        Header::Object(_) => return Some(OTHER),
-        Header::OffsetDelta { .. } => pack.base_offset(offset, &header).ok()??,
-        Header::RefDelta { base } => index.find_offset(base).ok()??,
+        EntryHeader::Object(ObjectKind::Tree) => return Some(TREE),
+        EntryHeader::Object(ObjectKind::Commit) => return Some(COMMIT),
+        EntryHeader::Object(_) => return Some(OTHER),
+        EntryHeader::OffsetDelta { .. } => pack.base_offset(offset, &header).ok()??,
+        EntryHeader::RefDelta { base } => index.find_offset(base).ok()??,
     };
     order.position(base).map(|position| position.0)
 }

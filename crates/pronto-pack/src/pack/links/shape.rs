@@ -16,7 +16,7 @@ pub struct RawEntry<'a> {
 
 /// A part of the list of entries of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Run<'a> {
+pub enum TreePiece<'a> {
     /// Entries that are copied from the base.
     Copied {
         /// The number of the first entry in the base.
@@ -30,9 +30,9 @@ pub enum Run<'a> {
 
 /// The start of each entry of a tree, and the end of the last entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Starts(Vec<u32>);
+pub struct EntryStarts(Vec<u32>);
 
-impl Starts {
+impl EntryStarts {
     /// Returns the number of entries of the tree.
     pub fn len(&self) -> usize {
         self.0.len().saturating_sub(1)
@@ -70,11 +70,11 @@ impl Starts {
     /// copied completely, and four bytes for each copied entry.
     pub fn derived(
         &mut self,
-        base: &Starts,
+        base: &EntryStarts,
         delta: &[u8],
         content: &[u8],
         hash_len: usize,
-        mut visit: impl FnMut(Run<'_>),
+        mut visit: impl FnMut(TreePiece<'_>),
     ) -> Option<()> {
         u32::try_from(content.len()).ok()?;
         self.0.clear();
@@ -97,13 +97,13 @@ impl Starts {
             while at < end {
                 let copied = start.and_then(|start| base.within(start + (at - to)..start + len));
                 if let Some((first, count)) = copied {
-                    visit(Run::Copied { first, count });
+                    visit(TreePiece::Copied { first, count });
                     at = self.copy(base, first, count, at);
                     continue;
                 }
                 self.0.push(at as u32);
                 let (entry, end) = parse(content, at, hash_len)?;
-                visit(Run::Entry(entry));
+                visit(TreePiece::Entry(entry));
                 at = end;
             }
             to = end;
@@ -125,7 +125,7 @@ impl Starts {
 
     /// Copies starts of `base`, moved so that the first one is at `at`. Returns the end of the last
     /// entry.
-    fn copy(&mut self, base: &Starts, first: u32, count: u32, at: usize) -> usize {
+    fn copy(&mut self, base: &EntryStarts, first: u32, count: u32, at: usize) -> usize {
         let starts = &base.0[first as usize..][..=count as usize];
         let moved = (at as u32).wrapping_sub(starts[0]);
         let (last, starts) = starts.split_last().unwrap_or((&0, &[]));
@@ -154,7 +154,7 @@ fn parse(content: &[u8], at: usize, hash_len: usize) -> Option<(RawEntry<'_>, us
 mod tests {
     use super::*;
     use crate::delta;
-    use crate::delta::make::{Blocks, make};
+    use crate::delta::make::{BaseBlocks, make};
 
     /// A deterministic generator of pseudo-random numbers.
     struct Numbers(u64);
@@ -181,25 +181,25 @@ mod tests {
         lines.collect::<Vec<_>>().concat()
     }
 
-    fn parsed(content: &[u8]) -> Option<(Entries, Starts)> {
-        let (mut entries, mut starts) = (Entries::new(), Starts::default());
+    fn parsed(content: &[u8]) -> Option<(Entries, EntryStarts)> {
+        let (mut entries, mut starts) = (Entries::new(), EntryStarts::default());
         starts.whole(content, 20, |entry| entries.push(owned(entry)))?;
         Some((entries, starts))
     }
 
     /// Returns the entries, derived with the delta, and the number of copied entries.
     fn derived(
-        (base, starts): (&Entries, &Starts),
+        (base, starts): (&Entries, &EntryStarts),
         delta: &[u8],
         content: &[u8],
-    ) -> Option<(Entries, Starts, u32)> {
-        let (mut entries, mut found, mut copied) = (Entries::new(), Starts::default(), 0);
+    ) -> Option<(Entries, EntryStarts, u32)> {
+        let (mut entries, mut found, mut copied) = (Entries::new(), EntryStarts::default(), 0);
         found.derived(starts, delta, content, 20, |run| match run {
-            Run::Copied { first, count } => {
+            TreePiece::Copied { first, count } => {
                 copied += count;
                 entries.extend_from_slice(&base[first as usize..][..count as usize]);
             }
-            Run::Entry(entry) => entries.push(owned(entry)),
+            TreePiece::Entry(entry) => entries.push(owned(entry)),
         })?;
         Some((entries, found, copied))
     }
@@ -238,7 +238,7 @@ mod tests {
                 let before = entries.clone();
                 change(&mut entries, &mut numbers);
                 let content = tree(&entries);
-                let Some(blocks) = Blocks::new(&base) else {
+                let Some(blocks) = BaseBlocks::new(&base) else {
                     break;
                 };
                 let mut delta = Vec::new();

@@ -8,15 +8,15 @@ use pronto_hash::ObjectId;
 use pronto_io::interrupt::Interrupt;
 use pronto_io::pool::{self, Workers};
 
-use super::super::decode::{Link, with_data};
-use super::super::{Pack, PackOrder, PackPosition, Window};
+use super::super::decode::{DeltaLink, with_data};
+use super::super::{PackOrder, PackPosition, PackReader, ReadWindow};
 use super::scan::{Scan, TREE};
-use super::shape::{RawEntry, Run, Starts};
-use super::{Arena, NONE, PackFiles, Record, Stored, Tag, TreeLinks};
+use super::shape::{EntryStarts, RawEntry, TreePiece};
+use super::{LinkArena, NONE, PackFiles, StoredLink, Tag, TreeLinks, TreeRecord};
 use crate::delta;
-use crate::entry::Header;
+use crate::entry::EntryHeader;
 use crate::error::{Error, ErrorKind};
-use crate::idx::Index;
+use crate::idx::PackIndex;
 use crate::inflate::Inflater;
 
 /// The memory for contents of each worker; a tree that takes more than half of it is unknown.
@@ -47,8 +47,8 @@ impl TreeLinks {
         interrupt: &Interrupt,
     ) -> Result<TreeLinks, Error> {
         let PackFiles { pack, index, order } = files;
-        let family = Family::new(scan);
-        let shared = Shared {
+        let family = DeltaFamily::new(scan);
+        let shared = LinkContext {
             pack,
             index,
             order,
@@ -60,7 +60,7 @@ impl TreeLinks {
         let summary = pool::run(
             Workers::Exactly(threads),
             family.roots.len(),
-            || Worker::new(&shared),
+            || LinkWorker::new(&shared),
             |worker, items| {
                 for root in &family.roots[items] {
                     worker.family(*root);
@@ -82,7 +82,7 @@ impl TreeLinks {
         }
         pack.intact(0)?;
         index.verify()?;
-        let nothing = Record {
+        let nothing = TreeRecord {
             arena: NONE,
             start: 0,
             len: 0,
@@ -96,7 +96,7 @@ impl TreeLinks {
             let number = links.arenas.len() as u32;
             for (row, record) in records {
                 if let Some(place) = links.records.get_mut(row as usize) {
-                    *place = Record {
+                    *place = TreeRecord {
                         arena: number,
                         ..record
                     };
@@ -109,7 +109,7 @@ impl TreeLinks {
 }
 
 /// The delta relations between trees.
-struct Family {
+struct DeltaFamily {
     roots: Vec<u32>,
     /// The first delta that is based on each entry.
     children: Vec<u32>,
@@ -117,9 +117,9 @@ struct Family {
     siblings: Vec<u32>,
 }
 
-impl Family {
-    fn new(scan: &Scan) -> Family {
-        let mut family = Family {
+impl DeltaFamily {
+    fn new(scan: &Scan) -> DeltaFamily {
+        let mut family = DeltaFamily {
             roots: Vec::new(),
             children: vec![NONE; scan.bases.len()],
             siblings: vec![NONE; scan.bases.len()],
@@ -142,47 +142,47 @@ impl Family {
     }
 }
 
-struct Shared<'a> {
-    pack: &'a Pack,
-    index: &'a Index,
+struct LinkContext<'a> {
+    pack: &'a PackReader,
+    index: &'a PackIndex,
     order: &'a PackOrder,
-    family: &'a Family,
+    family: &'a DeltaFamily,
     interrupt: &'a Interrupt,
     most_pieces: usize,
 }
 
 /// A tree that is the base of other trees.
 #[derive(Default)]
-struct Held {
+struct BaseTree {
     row: u32,
     content: Vec<u8>,
-    starts: Starts,
+    starts: EntryStarts,
     /// The next delta based on this tree.
     next: u32,
 }
 
-struct Worker<'a> {
-    shared: &'a Shared<'a>,
+struct LinkWorker<'a> {
+    shared: &'a LinkContext<'a>,
     inflater: Inflater,
-    window: Window,
+    window: ReadWindow,
     delta: Vec<u8>,
-    held: Vec<Held>,
+    held: Vec<BaseTree>,
     held_bytes: usize,
-    spare: Vec<Held>,
+    spare: Vec<BaseTree>,
     names: HashMap<Box<[u8]>, u32>,
     /// The ids to search, with the pieces to which they belong.
     ids: Vec<ObjectId>,
     waiting: Vec<u32>,
-    arena: Arena,
-    records: Vec<(u32, Record)>,
+    arena: LinkArena,
+    records: Vec<(u32, TreeRecord)>,
 }
 
-impl<'a> Worker<'a> {
-    fn new(shared: &'a Shared<'a>) -> Self {
-        Worker {
+impl<'a> LinkWorker<'a> {
+    fn new(shared: &'a LinkContext<'a>) -> Self {
+        LinkWorker {
             shared,
             inflater: Inflater::new(),
-            window: Window::default(),
+            window: ReadWindow::default(),
             delta: Vec::new(),
             held: Vec::new(),
             held_bytes: 0,
@@ -190,7 +190,7 @@ impl<'a> Worker<'a> {
             names: HashMap::new(),
             ids: Vec::with_capacity(LOOKED_UP),
             waiting: Vec::with_capacity(LOOKED_UP),
-            arena: Arena::default(),
+            arena: LinkArena::default(),
             records: Vec::new(),
         }
     }
@@ -233,7 +233,7 @@ impl<'a> Worker<'a> {
             self.spare.push(tree);
             return;
         }
-        let record = Record {
+        let record = TreeRecord {
             arena: 0,
             start: first as u32,
             len: (self.arena.pieces.len() - first) as u32,
@@ -253,7 +253,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn decode(&mut self, position: u32, tree: &mut Held) -> Option<()> {
+    fn decode(&mut self, position: u32, tree: &mut BaseTree) -> Option<()> {
         let pack = self.shared.pack;
         let (offset, row) = self.shared.order.get(PackPosition(position))?;
         tree.row = row.0;
@@ -262,12 +262,12 @@ impl<'a> Worker<'a> {
         if entry.size_bytes > room as u64 {
             return None;
         }
-        let link = Link {
+        let link = DeltaLink {
             offset,
             data_offset: offset.0 + entry.header_len as u64,
             size_bytes: entry.size_bytes,
         };
-        let is_whole = matches!(entry.header, Header::Object(_));
+        let is_whole = matches!(entry.header, EntryHeader::Object(_));
         let (inflater, out) = match is_whole {
             true => (&mut self.inflater, &mut tree.content),
             false => (&mut self.inflater, &mut self.delta),
@@ -296,7 +296,13 @@ impl<'a> Worker<'a> {
     }
 
     /// Builds a tree with the delta that was inflated last.
-    fn derive(&mut self, base: &Held, tree: &mut Held, hash_len: usize, room: usize) -> Option<()> {
+    fn derive(
+        &mut self,
+        base: &BaseTree,
+        tree: &mut BaseTree,
+        hash_len: usize,
+        room: usize,
+    ) -> Option<()> {
         let sizes = delta::sizes(&self.delta).ok()?;
         if sizes.result_bytes > room as u64 {
             return None;
@@ -311,8 +317,8 @@ impl<'a> Worker<'a> {
                 &tree.content,
                 hash_len,
                 |run| match run {
-                    Run::Entry(entry) => self.add(entry),
-                    Run::Copied { first: from, count } => self.copied(first, from, count),
+                    TreePiece::Entry(entry) => self.add(entry),
+                    TreePiece::Copied { first: from, count } => self.copied(first, from, count),
                 },
             );
         self.delta = delta;
@@ -321,7 +327,7 @@ impl<'a> Worker<'a> {
 
     /// Records a run of copied entries of the tree whose pieces begin at `start`.
     fn copied(&mut self, start: usize, first: u32, count: u32) {
-        if let Some(Stored {
+        if let Some(StoredLink {
             tag: Tag::Copied,
             target,
             name,
@@ -331,7 +337,7 @@ impl<'a> Worker<'a> {
             *name += count;
             return;
         }
-        self.arena.pieces.push(Stored {
+        self.arena.pieces.push(StoredLink {
             tag: Tag::Copied,
             target: first,
             name: count,
@@ -354,7 +360,7 @@ impl<'a> Worker<'a> {
                 self.ids.push(id);
             }
         }
-        self.arena.pieces.push(Stored { tag, target, name });
+        self.arena.pieces.push(StoredLink { tag, target, name });
     }
 
     fn name(&mut self, name: &[u8]) -> u32 {

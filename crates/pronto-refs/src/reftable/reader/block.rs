@@ -1,6 +1,6 @@
 //! Reads a block and the positions of its records.
 
-use crate::reftable::error::Fault;
+use crate::reftable::error::BlockFault;
 use crate::reftable::format::{BLOCK_HEADER_LEN, BlockKind, be16};
 use crate::reftable::varint;
 
@@ -27,7 +27,7 @@ pub(super) struct Shape {
 
 /// The header data of a block, before its records are read.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Outline {
+pub(super) struct BlockOutline {
     pub(super) kind: BlockKind,
     pub(super) position: u64,
     /// The length of the table header before the block header in the first block.
@@ -66,7 +66,7 @@ impl RecordHead {
 
 /// The result of a search in a block: the first record whose key is not less than the target.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct BlockMatch {
     /// The offset of the record, or the end of the records if there is none.
     pub(super) at: usize,
     /// The number of bytes that the target shares with the key of the previous record.
@@ -77,16 +77,16 @@ pub(super) struct Place {
 
 impl<'b> Records<'b> {
     /// Returns the records of the inflated block `bytes`.
-    pub(super) fn new(outline: Outline, bytes: &'b [u8]) -> Result<Records<'b>, Fault> {
+    pub(super) fn new(outline: BlockOutline, bytes: &'b [u8]) -> Result<Records<'b>, BlockFault> {
         let head = outline.skipped + BLOCK_HEADER_LEN;
         let len = outline.len;
-        let ends = Fault::new("block is too short", outline.skipped);
+        let ends = BlockFault::new("block is too short", outline.skipped);
         let bytes = bytes.get(..len).ok_or(ends)?;
         let count_at = len.checked_sub(COUNT_LEN).ok_or(ends)?;
         let restarts = usize::from(be16(bytes, count_at).ok_or(ends)?);
         let tail = count_at.checked_sub(RESTART_LEN * restarts);
         let Some(tail) = tail.filter(|tail| *tail >= head && restarts > 0) else {
-            return Err(Fault::new("bad number of restarts in block", count_at));
+            return Err(BlockFault::new("bad number of restarts in block", count_at));
         };
         let shape = Shape {
             kind: outline.kind,
@@ -103,16 +103,16 @@ impl<'b> Records<'b> {
     /// Parses the start of the record at `at`, and checks that the key suffix is within the
     /// records.
     #[inline(always)]
-    pub(super) fn head(&self, at: usize) -> Result<RecordHead, Fault> {
+    pub(super) fn head(&self, at: usize) -> Result<RecordHead, BlockFault> {
         let records = &self.bytes[..self.shape.tail];
         let mut end = at;
         let numbers = varint::read(records, &mut end).zip(varint::read(records, &mut end));
         let Some((prefix, word)) = numbers else {
-            return Err(Fault::new("bad length of key", at));
+            return Err(BlockFault::new("bad length of key", at));
         };
         let suffix_len = word >> 3;
         if suffix_len > (records.len() - end) as u64 || prefix > records.len() as u64 {
-            return Err(Fault::new("key reaches beyond its block", at));
+            return Err(BlockFault::new("key reaches beyond its block", at));
         }
         Ok(RecordHead {
             prefix: prefix as usize,
@@ -126,9 +126,9 @@ impl<'b> Records<'b> {
     }
 }
 
-impl Place {
-    pub(super) fn before(at: usize, matched: usize) -> Place {
-        Place {
+impl BlockMatch {
+    pub(super) fn before(at: usize, matched: usize) -> BlockMatch {
+        BlockMatch {
             at,
             matched,
             exact: None,

@@ -1,24 +1,24 @@
 //! Finds the block of a key through the index blocks of a table.
 
-use super::table::Table;
+use super::table::RefTable;
 use super::values;
-use crate::reftable::error::{Fault, Result};
-use crate::reftable::format::{BlockKind, Section};
+use crate::reftable::error::{BlockFault, Result};
+use crate::reftable::format::{BlockKind, BlockSection};
 
 /// The largest number of index levels: with two records in each block, more than any file can
 /// contain.
 const DEEPEST: usize = 64;
 
 /// A key to search, and the section in which to search.
-pub(super) struct Target<'a> {
+pub(super) struct SoughtKey<'a> {
     pub(super) kind: BlockKind,
-    pub(super) section: Section,
+    pub(super) section: BlockSection,
     pub(super) key: &'a [u8],
 }
 
-impl Table {
-    pub(super) fn target<'a>(&self, kind: BlockKind, key: &'a [u8]) -> Target<'a> {
-        Target {
+impl RefTable {
+    pub(super) fn target<'a>(&self, kind: BlockKind, key: &'a [u8]) -> SoughtKey<'a> {
+        SoughtKey {
             kind,
             section: self.section(kind),
             key,
@@ -28,7 +28,7 @@ impl Table {
     /// Returns the block with the first key that is not less than the key of `target`; `None` if
     /// all keys are less. Without an index, returns the first block. Reads one block for each index
     /// level.
-    pub(super) fn leaf(&self, target: &Target<'_>) -> Result<Option<u64>> {
+    pub(super) fn leaf(&self, target: &SoughtKey<'_>) -> Result<Option<u64>> {
         if target.section.index == 0 || target.section.start.is_none() {
             return Ok(target.section.start);
         }
@@ -42,17 +42,17 @@ impl Table {
                 Some(outline) if outline.kind == target.kind => return Ok(Some(position)),
                 Some(outline) if outline.kind == BlockKind::Index => {}
                 _ => {
-                    let fault = Fault::new("index leads to a block of another kind", 0);
+                    let fault = BlockFault::new("index leads to a block of another kind", 0);
                     return Err(self.fault(position, fault));
                 }
             }
         }
-        Err(self.fault(position, Fault::new("index has too many levels", 0)))
+        Err(self.fault(position, BlockFault::new("index has too many levels", 0)))
     }
 
     /// Returns the child block for the key, from the index block at `position` or from the index
     /// blocks that follow.
-    fn child(&self, position: u64, target: &Target<'_>) -> Result<Option<u64>> {
+    fn child(&self, position: u64, target: &SoughtKey<'_>) -> Result<Option<u64>> {
         let mut position = position;
         let mut is_first = true;
         while let Some(records) = self.block(position, BlockKind::Index)? {
@@ -67,7 +67,7 @@ impl Table {
             position = records.shape.next;
         }
         if is_first {
-            return Err(self.fault(position, Fault::new("no index block here", 0)));
+            return Err(self.fault(position, BlockFault::new("no index block here", 0)));
         }
         Ok(None)
     }

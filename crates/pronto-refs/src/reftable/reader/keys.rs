@@ -1,8 +1,8 @@
 //! Restores the full key of each record from the shared prefixes.
 
-use crate::reftable::error::Fault;
+use crate::reftable::error::BlockFault;
 
-use super::block::{Place, RecordHead, Records};
+use super::block::{BlockMatch, RecordHead, Records};
 
 /// The key of the last record that was read, and the position of the next record.
 #[derive(Clone, Debug, Default)]
@@ -18,7 +18,7 @@ impl Keys {
     }
 
     /// Moves to the result of a search for `target`.
-    pub(super) fn place(&mut self, place: &Place, target: &[u8]) {
+    pub(super) fn place(&mut self, place: &BlockMatch, target: &[u8]) {
         self.key.clear();
         self.key.extend_from_slice(&target[..place.matched]);
         self.at = place.at;
@@ -40,24 +40,30 @@ impl Keys {
     /// Restores the key of the next record; `None` at the end of the block. The caller then reads
     /// the value and calls [`go_to`](Self::go_to).
     #[inline(always)]
-    pub(super) fn advance(&mut self, records: &Records<'_>) -> Result<Option<RecordHead>, Fault> {
+    pub(super) fn advance(
+        &mut self,
+        records: &Records<'_>,
+    ) -> Result<Option<RecordHead>, BlockFault> {
         if self.at >= records.shape.tail {
             return Ok(None);
         }
         let head = records.head(self.at)?;
         let suffix = records.suffix(&head);
         if head.prefix > 0 && self.at == records.shape.head {
-            return Err(Fault::new("first key of a block is not whole", self.at));
+            return Err(BlockFault::new(
+                "first key of a block is not whole",
+                self.at,
+            ));
         }
         match self.key.get(head.prefix..) {
             None => {
-                return Err(Fault::new(
+                return Err(BlockFault::new(
                     "key takes more than the one before has",
                     self.at,
                 ));
             }
             Some(rest) if rest >= suffix => {
-                return Err(Fault::new("keys are not in order", self.at));
+                return Err(BlockFault::new("keys are not in order", self.at));
             }
             Some(_) => {}
         }

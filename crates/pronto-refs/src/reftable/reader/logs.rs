@@ -4,11 +4,11 @@ use std::fmt;
 
 use zlib_rs::{Inflate, InflateFlush, Status};
 
-use super::block::{Outline, Records, Shape};
+use super::block::{BlockOutline, Records, Shape};
 use super::keys::Keys;
-use super::table::Table;
+use super::table::RefTable;
 use super::values;
-use crate::reftable::error::{Fault, Result};
+use crate::reftable::error::{BlockFault, Result};
 use crate::reftable::format::{BLOCK_HEADER_LEN, BlockKind};
 use crate::reftable::record::{LogRecord, set_log_key, split_log_key};
 
@@ -21,7 +21,7 @@ const WINDOW_BITS: u8 = 15;
 /// Holds one inflated block of at most 16 MiB, which is also at most 1,100 times the size of the
 /// rest of the file.
 pub struct LogCursor<'t> {
-    table: &'t Table,
+    table: &'t RefTable,
     inflate: Option<Inflate>,
     /// The inflated block, including the bytes before its records.
     buffer: Vec<u8>,
@@ -43,7 +43,7 @@ impl fmt::Debug for LogCursor<'_> {
     }
 }
 
-impl Table {
+impl RefTable {
     /// Returns a cursor before the first reflog entry. On first use, the cursor allocates the
     /// inflate state and the buffer of a block.
     pub fn logs(&self) -> LogCursor<'_> {
@@ -52,7 +52,7 @@ impl Table {
 }
 
 impl<'t> LogCursor<'t> {
-    pub(super) fn new(table: &'t Table) -> LogCursor<'t> {
+    pub(super) fn new(table: &'t RefTable) -> LogCursor<'t> {
         LogCursor {
             table,
             inflate: None,
@@ -171,9 +171,9 @@ impl<'t> LogCursor<'t> {
     /// Returns the error for `fault`, with the position of the block, because offsets in compressed
     /// data have no position in the file.
     #[cold]
-    fn faulty(&self, fault: Fault) -> crate::reftable::Error {
+    fn faulty(&self, fault: BlockFault) -> crate::reftable::Error {
         let position = self.shape.map_or(0, |shape| shape.position);
-        self.table.fault(position, Fault { at: 0, ..fault })
+        self.table.fault(position, BlockFault { at: 0, ..fault })
     }
 
     /// Inflates the log block at `position`; `None` if there is no log block.
@@ -192,7 +192,7 @@ impl<'t> LogCursor<'t> {
         };
         self.table.check()?;
         let len = outline.skipped + BLOCK_HEADER_LEN + used;
-        let outline = Outline {
+        let outline = BlockOutline {
             next: position + len as u64,
             ..outline
         };
@@ -203,7 +203,11 @@ impl<'t> LogCursor<'t> {
 
     /// Inflates the records into the buffer, after the same number of bytes that precede them in
     /// the file. Returns the number of consumed bytes.
-    fn inflate(&mut self, outline: &Outline, deflated: &[u8]) -> std::result::Result<usize, Fault> {
+    fn inflate(
+        &mut self,
+        outline: &BlockOutline,
+        deflated: &[u8],
+    ) -> std::result::Result<usize, BlockFault> {
         let start = outline.skipped + BLOCK_HEADER_LEN;
         self.buffer.clear();
         self.buffer.resize(outline.len, 0);
@@ -218,8 +222,14 @@ impl<'t> LogCursor<'t> {
             Ok(Status::StreamEnd) if inflate.total_out() == wanted => {
                 Ok(inflate.total_in() as usize)
             }
-            Ok(_) => Err(Fault::new("log block has another length", outline.skipped)),
-            Err(_) => Err(Fault::new("log block cannot be inflated", outline.skipped)),
+            Ok(_) => Err(BlockFault::new(
+                "log block has another length",
+                outline.skipped,
+            )),
+            Err(_) => Err(BlockFault::new(
+                "log block cannot be inflated",
+                outline.skipped,
+            )),
         }
     }
 }
@@ -228,14 +238,14 @@ impl<'t> LogCursor<'t> {
 fn step(
     records: &Records<'_>,
     keys: &mut Keys,
-) -> std::result::Result<Option<(usize, usize)>, Fault> {
+) -> std::result::Result<Option<(usize, usize)>, BlockFault> {
     let at = keys.at();
     let Some(head) = keys.advance(records)? else {
         return Ok(None);
     };
     let read = values::log(records, &head)?;
     if split_log_key(keys.key()).is_none() {
-        return Err(Fault::new("bad key of a log record", at));
+        return Err(BlockFault::new("bad key of a log record", at));
     }
     keys.go_to(read.end);
     Ok(Some((at, read.end)))

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use pronto_hash::{ObjectId, oid};
 
 use super::refs::RefCursor;
-use super::table::Table;
+use super::table::RefTable;
 use super::values;
 use crate::reftable::error::Result;
 use crate::reftable::format::BlockKind;
@@ -20,7 +20,7 @@ pub struct ObjectCursor<'t> {
     blocks: Vec<u64>,
 }
 
-impl Table {
+impl RefTable {
     /// Calls `visit` for all refs whose object or peeled object is `id`, in order of names, until
     /// `visit` breaks.
     ///
@@ -54,19 +54,19 @@ impl Table {
 }
 
 /// The blocks that may contain refs to an object.
-enum Blocks {
+enum CandidateBlocks {
     All,
     These(Vec<u64>),
 }
 
 impl<'t> ObjectCursor<'t> {
-    pub(super) fn new(table: &'t Table, id: &oid) -> Result<ObjectCursor<'t>> {
+    pub(super) fn new(table: &'t RefTable, id: &oid) -> Result<ObjectCursor<'t>> {
         let mut cursor = ObjectCursor {
             id: id.to_owned(),
             refs: table.refs(),
             blocks: Vec::new(),
         };
-        if let Blocks::These(mut blocks) = blocks_with(table, id)? {
+        if let CandidateBlocks::These(mut blocks) = blocks_with(table, id)? {
             blocks.reverse();
             cursor.blocks = blocks;
             cursor.refs.leave();
@@ -99,9 +99,9 @@ impl<'t> ObjectCursor<'t> {
 }
 
 /// Returns the ref blocks that the object blocks of the table list for `id`.
-fn blocks_with(table: &Table, id: &oid) -> Result<Blocks> {
+fn blocks_with(table: &RefTable, id: &oid) -> Result<CandidateBlocks> {
     if table.section(BlockKind::Object).start.is_none() {
-        return Ok(Blocks::All);
+        return Ok(CandidateBlocks::All);
     }
     let bytes = id.as_bytes();
     let key = &bytes[..table.id_len().min(bytes.len())];
@@ -117,13 +117,13 @@ fn blocks_with(table: &Table, id: &oid) -> Result<Blocks> {
             table.check()?;
             // An empty list means that there are too many positions to list.
             return Ok(if blocks.is_empty() {
-                Blocks::All
+                CandidateBlocks::All
             } else {
-                Blocks::These(blocks)
+                CandidateBlocks::These(blocks)
             });
         }
         next = (place.at >= records.shape.tail).then_some(records.shape.next);
     }
     table.verify_view()?;
-    Ok(Blocks::These(Vec::new()))
+    Ok(CandidateBlocks::These(Vec::new()))
 }

@@ -4,9 +4,9 @@ use bstr::BStr;
 
 use super::block::Records;
 use super::keys::Keys;
-use super::table::Table;
+use super::table::RefTable;
 use super::values;
-use crate::reftable::error::{Fault, Result};
+use crate::reftable::error::{BlockFault, Result};
 use crate::reftable::format::BlockKind;
 use crate::reftable::record::{RefEntry, RefRecord, RefValue};
 
@@ -15,7 +15,7 @@ use crate::reftable::record::{RefEntry, RefRecord, RefValue};
 /// Values are borrowed from the file; the name is assembled in a buffer that is reused.
 #[derive(Clone, Debug)]
 pub struct RefCursor<'t> {
-    table: &'t Table,
+    table: &'t RefTable,
     records: Option<Records<'t>>,
     /// The position of the next block.
     next: Option<u64>,
@@ -23,7 +23,7 @@ pub struct RefCursor<'t> {
     entry: RefEntry<'t>,
 }
 
-impl Table {
+impl RefTable {
     /// Returns a cursor before the first ref. Reads no block yet.
     pub fn refs(&self) -> RefCursor<'_> {
         RefCursor::new(self)
@@ -31,7 +31,7 @@ impl Table {
 }
 
 impl<'t> RefCursor<'t> {
-    pub(super) fn new(table: &'t Table) -> RefCursor<'t> {
+    pub(super) fn new(table: &'t RefTable) -> RefCursor<'t> {
         RefCursor {
             table,
             records: None,
@@ -55,7 +55,7 @@ impl<'t> RefCursor<'t> {
         self.next = None;
         self.records = self.table.block(position, BlockKind::Ref)?;
         let Some(records) = &self.records else {
-            let fault = Fault::new("no block of references here", 0);
+            let fault = BlockFault::new("no block of references here", 0);
             return Err(self.table.fault(position, fault));
         };
         self.keys.enter(records);
@@ -63,7 +63,7 @@ impl<'t> RefCursor<'t> {
     }
 
     /// Moves before the first ref whose name is not less than `name`, forward or backward. Costs
-    /// the same as [`Table::find`].
+    /// the same as [`RefTable::find`].
     ///
     /// # Errors
     /// Fails with `ErrorKind::Corrupt` if the table is malformed.
@@ -147,10 +147,10 @@ impl<'t> RefCursor<'t> {
 
 #[inline(always)]
 fn step<'t>(
-    table: &Table,
+    table: &RefTable,
     records: &Records<'t>,
     keys: &mut Keys,
-) -> std::result::Result<Option<RefEntry<'t>>, Fault> {
+) -> std::result::Result<Option<RefEntry<'t>>, BlockFault> {
     let Some(head) = keys.advance(records)? else {
         return Ok(None);
     };

@@ -1,55 +1,58 @@
 //! Searches the records of a block.
 
-use super::block::{Place, RESTART_LEN, Records, common_prefix};
+use super::block::{BlockMatch, RESTART_LEN, Records, common_prefix};
 use super::values;
-use crate::reftable::error::Fault;
+use crate::reftable::error::BlockFault;
 use crate::reftable::format::be24;
 
 impl Records<'_> {
     /// Finds the first record whose key is not less than `target`: a binary search over the
     /// restarts, then a scan up to the next restart. Allocates nothing, and compares each byte of
     /// `target` at most once in the scan.
-    pub(super) fn seek(&self, target: &[u8]) -> Result<Place, Fault> {
+    pub(super) fn seek(&self, target: &[u8]) -> Result<BlockMatch, BlockFault> {
         let mut at = self.restart_before(target)?;
         let mut matched = 0;
         let mut key_len = 0;
         while at < self.shape.tail {
             let head = self.head(at)?;
             if head.prefix > key_len {
-                return Err(Fault::new("key takes more than the one before has", at));
+                return Err(BlockFault::new(
+                    "key takes more than the one before has",
+                    at,
+                ));
             }
             if head.prefix < matched {
                 // The previous record agrees with the target in these bytes, and this record is
                 // greater.
-                return Ok(Place::before(at, matched));
+                return Ok(BlockMatch::before(at, matched));
             }
             if head.prefix == matched {
                 let (suffix, rest) = (self.suffix(&head), &target[matched..]);
                 let common = common_prefix(suffix, rest);
                 if common == rest.len() {
                     let exact = (common == suffix.len()).then_some(head);
-                    return Ok(Place { at, matched, exact });
+                    return Ok(BlockMatch { at, matched, exact });
                 }
                 if suffix.get(common) > rest.get(common) {
-                    return Ok(Place::before(at, matched));
+                    return Ok(BlockMatch::before(at, matched));
                 }
                 matched += common;
             }
             key_len = head.prefix + (head.suffix.1 - head.suffix.0);
             at = values::end(self, &head)?;
         }
-        Ok(Place::before(self.shape.tail, matched))
+        Ok(BlockMatch::before(self.shape.tail, matched))
     }
 
     /// Returns the last restart whose key is not greater than `target`, or the first record.
-    fn restart_before(&self, target: &[u8]) -> Result<usize, Fault> {
+    fn restart_before(&self, target: &[u8]) -> Result<usize, BlockFault> {
         let (mut low, mut high) = (0, self.shape.restarts);
         while low < high {
             let middle = usize::midpoint(low, high);
             let at = self.restart(middle)?;
             let head = self.head(at)?;
             if head.prefix != 0 {
-                return Err(Fault::new("key of a restart is not whole", at));
+                return Err(BlockFault::new("key of a restart is not whole", at));
             }
             if self.suffix(&head) <= target {
                 low = middle + 1;
@@ -64,11 +67,11 @@ impl Records<'_> {
     }
 
     /// Returns the position of the record at a restart.
-    fn restart(&self, restart: usize) -> Result<usize, Fault> {
+    fn restart(&self, restart: usize) -> Result<usize, BlockFault> {
         let place = self.shape.tail + RESTART_LEN * restart;
         be24(self.bytes, place)
             .map(|at| at as usize)
             .filter(|at| (self.shape.head..self.shape.tail).contains(at))
-            .ok_or_else(|| Fault::new("restart lies outside of the records", place))
+            .ok_or_else(|| BlockFault::new("restart lies outside of the records", place))
     }
 }

@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 
 use pronto_hash::Kind;
 use pronto_io::error::IoContext;
-use pronto_io::view::{Access, View};
+use pronto_io::view::{FileView, ViewAccess};
 
-use super::block::{Outline, Records};
+use super::block::{BlockOutline, Records};
 use super::values;
-use crate::reftable::error::{Error, ErrorKind, Fault, Result};
+use crate::reftable::error::{BlockFault, Error, ErrorKind, Result};
 use crate::reftable::format::{
-    BLOCK_HEADER_LEN, BlockKind, Footer, Header, LARGEST_BLOCK, Limits, Section, be24,
+    BLOCK_HEADER_LEN, BlockKind, BlockSection, Footer, LARGEST_BLOCK, TableHeader,
+    UpdateIndexRange, be24,
 };
 use crate::reftable::record::RefEntry;
 
@@ -21,25 +22,25 @@ const MOST_INFLATED: u64 = 1100;
 ///
 /// The file is mapped if possible, so that a search reads only the pages that it needs.
 #[derive(Debug)]
-pub struct Table {
-    view: View,
+pub struct RefTable {
+    view: FileView,
     path: PathBuf,
-    header: Header,
+    header: TableHeader,
     footer: Footer,
     /// The type of the first block: refs or logs.
     first: Option<BlockKind>,
 }
 
-impl Table {
+impl RefTable {
     /// Opens the table at `path`. Costs four system calls; reads the first and the last page.
     ///
     /// # Errors
     /// Fails with [`ErrorKind::Missing`] if the file does not exist, with [`ErrorKind::Io`] if it
     /// cannot be opened, and as [`from_view`](Self::from_view) does.
-    pub fn open(path: impl Into<PathBuf>) -> Result<Table> {
+    pub fn open(path: impl Into<PathBuf>) -> Result<RefTable> {
         let path = path.into();
-        match View::open(&path, Access::Mapped) {
-            Ok(view) => Table::from_view(view, path),
+        match FileView::open(&path, ViewAccess::Mapped) {
+            Ok(view) => RefTable::from_view(view, path),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 Err(error).context(ErrorKind::Missing, "cannot open table", &path)
             }
@@ -54,7 +55,7 @@ impl Table {
     /// Fails with [`ErrorKind::Corrupt`] if the header or the footer is malformed, with
     /// [`ErrorKind::Unsupported`] if the version or the hash function is unknown, and with
     /// [`ErrorKind::Options`] if `view` is neither in memory nor mapped.
-    pub fn from_view(view: View, path: impl Into<PathBuf>) -> Result<Table> {
+    pub fn from_view(view: FileView, path: impl Into<PathBuf>) -> Result<RefTable> {
         let path = path.into();
         let Some(bytes) = view.bytes() else {
             let message = "table is neither mapped nor in memory";
@@ -69,7 +70,7 @@ impl Table {
         })?;
         let end = bytes.len() - header.footer_len();
         let first = bytes[..end].get(header.len()).copied();
-        Ok(Table {
+        Ok(RefTable {
             first: first.and_then(BlockKind::from_byte),
             view,
             path,
@@ -89,7 +90,7 @@ impl Table {
     }
 
     /// Returns the range of update indexes that the table may contain.
-    pub fn limits(&self) -> Limits {
+    pub fn limits(&self) -> UpdateIndexRange {
         self.header.limits
     }
 
@@ -138,7 +139,7 @@ impl Table {
     }
 
     /// Returns the positions of the blocks of one type.
-    pub(super) fn section(&self, kind: BlockKind) -> Section {
+    pub(super) fn section(&self, kind: BlockKind) -> BlockSection {
         let Footer {
             ref_index,
             object_start,
@@ -150,19 +151,19 @@ impl Table {
         let known = |start: u64| (start > 0).then_some(start);
         let at_front = (self.first == Some(kind)).then_some(0);
         match kind {
-            BlockKind::Ref => Section {
+            BlockKind::Ref => BlockSection {
                 start: at_front,
                 index: ref_index,
             },
-            BlockKind::Object => Section {
+            BlockKind::Object => BlockSection {
                 start: known(object_start),
                 index: object_index,
             },
-            BlockKind::Log => Section {
+            BlockKind::Log => BlockSection {
                 start: at_front.or(known(log_start)),
                 index: log_index,
             },
-            BlockKind::Index => Section::default(),
+            BlockKind::Index => BlockSection::default(),
         }
     }
 
@@ -194,7 +195,7 @@ impl Table {
     }
 
     /// Returns the header data of the block at `position`; `None` after the last block.
-    pub(super) fn outline(&self, position: u64) -> Result<Option<Outline>> {
+    pub(super) fn outline(&self, position: u64) -> Result<Option<BlockOutline>> {
         let body = self.body();
         let bytes = usize::try_from(position).ok().and_then(|at| body.get(at..));
         let Some(bytes) = bytes.filter(|bytes| !bytes.is_empty()) else {
@@ -205,23 +206,27 @@ impl Table {
             .map_err(|fault| self.fault(position, fault))
     }
 
-    fn outline_of(&self, position: u64, bytes: &[u8]) -> std::result::Result<Outline, Fault> {
+    fn outline_of(
+        &self,
+        position: u64,
+        bytes: &[u8],
+    ) -> std::result::Result<BlockOutline, BlockFault> {
         let skipped = if position == 0 { self.header.len() } else { 0 };
-        let ends = Fault::new("block is too short", skipped);
+        let ends = BlockFault::new("block is too short", skipped);
         let kind = *bytes.get(skipped).ok_or(ends)?;
         let Some(kind) = BlockKind::from_byte(kind) else {
-            return Err(Fault::new("unknown type of block", skipped));
+            return Err(BlockFault::new("unknown type of block", skipped));
         };
         let len = be24(bytes, skipped + 1).ok_or(ends)? as usize;
         if len < skipped + BLOCK_HEADER_LEN || (kind != BlockKind::Log && len > bytes.len()) {
-            return Err(Fault::new("bad length of block", skipped + 1));
+            return Err(BlockFault::new("bad length of block", skipped + 1));
         }
         let aligned = self.header.block_size as usize;
         // A block that is shorter than the aligned size is either padded with zeros, or followed
         // directly by the next block.
         let is_padded = len < aligned && bytes.get(len).is_none_or(|byte| *byte == 0);
         let whole = if is_padded { aligned } else { len };
-        Ok(Outline {
+        Ok(BlockOutline {
             kind,
             position,
             skipped,
@@ -232,12 +237,12 @@ impl Table {
     }
 
     /// Returns the deflated records of the log block.
-    pub(super) fn deflated(&self, outline: &Outline) -> Result<&[u8]> {
+    pub(super) fn deflated(&self, outline: &BlockOutline) -> Result<&[u8]> {
         let start = outline.position as usize + outline.skipped + BLOCK_HEADER_LEN;
         let bytes = self.body().get(start..).unwrap_or_default();
         let most = (bytes.len() as u64).saturating_mul(MOST_INFLATED);
         if outline.len as u64 > most || outline.len > LARGEST_BLOCK as usize {
-            let fault = Fault::new("log block is longer than it can be", outline.skipped + 1);
+            let fault = BlockFault::new("log block is longer than it can be", outline.skipped + 1);
             return Err(self.fault(outline.position, fault));
         }
         Ok(bytes)
@@ -248,21 +253,21 @@ impl Table {
     #[inline(always)]
     pub(super) fn entry<'b>(
         &self,
-        reference: values::Reference<'b>,
-    ) -> std::result::Result<RefEntry<'b>, Fault> {
+        reference: values::DecodedRef<'b>,
+    ) -> std::result::Result<RefEntry<'b>, BlockFault> {
         let min = self.header.limits.min;
         match min.checked_add(reference.index_delta) {
             Some(update_index) => Ok(RefEntry {
                 update_index,
                 value: reference.value,
             }),
-            None => Err(Fault::new("update index is out of range", 0)),
+            None => Err(BlockFault::new("update index is out of range", 0)),
         }
     }
 
     /// Returns the error for `fault` in the block at `position`, or the error for a truncated file.
     #[cold]
-    pub(super) fn fault(&self, position: u64, fault: Fault) -> Error {
+    pub(super) fn fault(&self, position: u64, fault: BlockFault) -> Error {
         match self.check() {
             Ok(()) => Error::new(ErrorKind::Corrupt, fault.message)
                 .at_path(&self.path)
@@ -292,10 +297,11 @@ impl Table {
     }
 }
 
-fn read_ends(bytes: &[u8]) -> Result<(Header, Footer)> {
-    let corrupt =
-        |fault: Fault| Error::new(ErrorKind::Corrupt, fault.message).at_offset(fault.at as u64);
-    let Some(header) = Header::read(bytes).map_err(corrupt)? else {
+fn read_ends(bytes: &[u8]) -> Result<(TableHeader, Footer)> {
+    let corrupt = |fault: BlockFault| {
+        Error::new(ErrorKind::Corrupt, fault.message).at_offset(fault.at as u64)
+    };
+    let Some(header) = TableHeader::read(bytes).map_err(corrupt)? else {
         let message = "version or hash function of table is not known";
         return Err(Error::new(ErrorKind::Unsupported, message).at_offset(4));
     };

@@ -3,7 +3,7 @@
 use bstr::BStr;
 use pronto_hash::oid;
 
-use crate::reftable::error::Fault;
+use crate::reftable::error::BlockFault;
 use crate::reftable::format::BlockKind;
 use crate::reftable::record::{LogEntry, RefValue};
 use crate::reftable::varint;
@@ -11,16 +11,16 @@ use crate::reftable::varint;
 use super::block::{RecordHead, Records};
 
 /// The rest of the records, consumed from the front with bounds checks.
-struct Input<'b> {
+struct RecordBytes<'b> {
     bytes: &'b [u8],
     at: usize,
     id_len: usize,
 }
 
-impl<'b> Input<'b> {
+impl<'b> RecordBytes<'b> {
     #[inline(always)]
-    fn new(records: &Records<'b>, head: &RecordHead) -> Input<'b> {
-        Input {
+    fn new(records: &Records<'b>, head: &RecordHead) -> RecordBytes<'b> {
+        RecordBytes {
             bytes: &records.bytes[..records.shape.tail],
             at: head.value(),
             id_len: records.shape.id_len,
@@ -28,17 +28,17 @@ impl<'b> Input<'b> {
     }
 
     #[cold]
-    fn fault(&self) -> Fault {
-        Fault::new("value reaches beyond its block", self.at)
+    fn fault(&self) -> BlockFault {
+        BlockFault::new("value reaches beyond its block", self.at)
     }
 
     #[inline(always)]
-    fn number(&mut self) -> Result<u64, Fault> {
+    fn number(&mut self) -> Result<u64, BlockFault> {
         varint::read(self.bytes, &mut self.at).ok_or_else(|| self.fault())
     }
 
     #[inline(always)]
-    fn take(&mut self, len: u64) -> Result<&'b [u8], Fault> {
+    fn take(&mut self, len: u64) -> Result<&'b [u8], BlockFault> {
         if len > (self.bytes.len() - self.at) as u64 {
             return Err(self.fault());
         }
@@ -48,12 +48,12 @@ impl<'b> Input<'b> {
     }
 
     #[inline(always)]
-    fn id(&mut self) -> Result<&'b oid, Fault> {
+    fn id(&mut self) -> Result<&'b oid, BlockFault> {
         let bytes = self.take(self.id_len as u64)?;
         oid::try_from_bytes(bytes).map_err(|_| self.fault())
     }
 
-    fn text(&mut self) -> Result<&'b BStr, Fault> {
+    fn text(&mut self) -> Result<&'b BStr, BlockFault> {
         let len = self.number()?;
         Ok(BStr::new(self.take(len)?))
     }
@@ -67,13 +67,13 @@ pub(super) struct Read<T> {
 
 /// Returns the offset of the end of the value of the record.
 #[inline]
-pub(super) fn end(records: &Records<'_>, head: &RecordHead) -> Result<usize, Fault> {
+pub(super) fn end(records: &Records<'_>, head: &RecordHead) -> Result<usize, BlockFault> {
     let end = match records.shape.kind {
         BlockKind::Ref => reference(records, head)?.end,
         BlockKind::Index => child(records, head)?.end,
         BlockKind::Log => log(records, head)?.end,
         BlockKind::Object => {
-            let mut input = Input::new(records, head);
+            let mut input = RecordBytes::new(records, head);
             for _ in 0..positions_len(&mut input, head)? {
                 input.number()?;
             }
@@ -85,7 +85,7 @@ pub(super) fn end(records: &Records<'_>, head: &RecordHead) -> Result<usize, Fau
 
 /// A decoded ref record.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Reference<'b> {
+pub(super) struct DecodedRef<'b> {
     /// The update index, as the difference from the first one of the table.
     pub(super) index_delta: u64,
     pub(super) value: RefValue<'b>,
@@ -95,8 +95,8 @@ pub(super) struct Reference<'b> {
 pub(super) fn reference<'b>(
     records: &Records<'b>,
     head: &RecordHead,
-) -> Result<Read<Reference<'b>>, Fault> {
-    let mut input = Input::new(records, head);
+) -> Result<Read<DecodedRef<'b>>, BlockFault> {
+    let mut input = RecordBytes::new(records, head);
     let index_delta = input.number()?;
     let value = match head.flags {
         0 => RefValue::Deletion,
@@ -106,17 +106,17 @@ pub(super) fn reference<'b>(
             target: input.id()?,
         },
         3 => RefValue::Symbolic(input.text()?),
-        _ => return Err(Fault::new("unknown type of reference", head.suffix.0)),
+        _ => return Err(BlockFault::new("unknown type of reference", head.suffix.0)),
     };
     Ok(Read {
-        value: Reference { index_delta, value },
+        value: DecodedRef { index_delta, value },
         end: input.at,
     })
 }
 
 /// Returns the position of the child block of an index record.
-pub(super) fn child(records: &Records<'_>, head: &RecordHead) -> Result<Read<u64>, Fault> {
-    let mut input = Input::new(records, head);
+pub(super) fn child(records: &Records<'_>, head: &RecordHead) -> Result<Read<u64>, BlockFault> {
+    let mut input = RecordBytes::new(records, head);
     let value = input.number()?;
     Ok(Read {
         value,
@@ -127,12 +127,12 @@ pub(super) fn child(records: &Records<'_>, head: &RecordHead) -> Result<Read<u64
 pub(super) fn log<'b>(
     records: &Records<'b>,
     head: &RecordHead,
-) -> Result<Read<Option<LogEntry<'b>>>, Fault> {
-    let mut input = Input::new(records, head);
+) -> Result<Read<Option<LogEntry<'b>>>, BlockFault> {
+    let mut input = RecordBytes::new(records, head);
     let value = match head.flags {
         0 => None,
         1 => Some(log_entry(&mut input)?),
-        _ => return Err(Fault::new("unknown type of log record", head.suffix.0)),
+        _ => return Err(BlockFault::new("unknown type of log record", head.suffix.0)),
     };
     Ok(Read {
         value,
@@ -140,7 +140,7 @@ pub(super) fn log<'b>(
     })
 }
 
-fn log_entry<'b>(input: &mut Input<'b>) -> Result<LogEntry<'b>, Fault> {
+fn log_entry<'b>(input: &mut RecordBytes<'b>) -> Result<LogEntry<'b>, BlockFault> {
     Ok(LogEntry {
         old: input.id()?,
         new: input.id()?,
@@ -156,21 +156,21 @@ fn log_entry<'b>(input: &mut Input<'b>) -> Result<LogEntry<'b>, Fault> {
 }
 
 /// Returns the number of positions of an object record. Each position occupies at least one byte.
-fn positions_len(input: &mut Input<'_>, head: &RecordHead) -> Result<u64, Fault> {
+fn positions_len(input: &mut RecordBytes<'_>, head: &RecordHead) -> Result<u64, BlockFault> {
     let count = match head.flags {
         0 => input.number()?,
         count => u64::from(count),
     };
     if count > (input.bytes.len() - input.at) as u64 {
-        return Err(Fault::new("more positions than bytes", input.at));
+        return Err(BlockFault::new("more positions than bytes", input.at));
     }
     Ok(count)
 }
 
 /// Returns the positions of the ref blocks of an object; an empty list means that all blocks must
 /// be examined.
-pub(super) fn positions(records: &Records<'_>, head: &RecordHead) -> Result<Vec<u64>, Fault> {
-    let mut input = Input::new(records, head);
+pub(super) fn positions(records: &Records<'_>, head: &RecordHead) -> Result<Vec<u64>, BlockFault> {
+    let mut input = RecordBytes::new(records, head);
     let count = positions_len(&mut input, head)?;
     let mut positions = Vec::with_capacity(count as usize);
     let mut position: u64 = 0;
@@ -179,7 +179,7 @@ pub(super) fn positions(records: &Records<'_>, head: &RecordHead) -> Result<Vec<
         position = position
             .checked_add(delta)
             .filter(|_| delta > 0 || positions.is_empty())
-            .ok_or_else(|| Fault::new("positions are not in order", input.at))?;
+            .ok_or_else(|| BlockFault::new("positions are not in order", input.at))?;
         positions.push(position);
     }
     Ok(positions)

@@ -2,14 +2,14 @@
 
 use pronto_io::error::IoContext;
 
-use super::Stack;
+use super::ReftableStack;
 use super::list::{EXTENSION, TableName};
 use super::locks::ListLock;
-use super::snapshot::Snapshot;
-use crate::reftable::Table;
+use super::snapshot::StackSnapshot;
+use crate::reftable::RefTable;
 use crate::reftable::error::{ErrorKind, Result};
 
-impl Stack {
+impl ReftableStack {
     /// Removes the tables that are not in the list and whose update indexes are not newer than the
     /// list. Returns their number. Opens each unlisted table, with the lock held.
     ///
@@ -33,11 +33,12 @@ impl Stack {
         Ok(removed)
     }
 
-    fn remove_if_stale(&self, name: &TableName, snapshot: &Snapshot) -> bool {
+    fn remove_if_stale(&self, name: &TableName, snapshot: &StackSnapshot) -> bool {
         let max = snapshot.limits().map_or(0, |limits| limits.max);
         let path = self.path_of(name);
         let is_named = snapshot.names().any(|named| named == name);
-        let is_stale = !is_named && Table::open(&path).is_ok_and(|table| table.limits().max <= max);
+        let is_stale =
+            !is_named && RefTable::open(&path).is_ok_and(|table| table.limits().max <= max);
         is_stale && std::fs::remove_file(path).is_ok()
     }
 }

@@ -3,27 +3,27 @@
 use std::io::Write;
 use std::ops::Range;
 
-use super::Stack;
+use super::ReftableStack;
 use super::geometry;
 use super::list::TableName;
 use super::locks::{ListLock, TableLock};
-use super::merge::Merge;
+use super::merge::RecordMerge;
 use super::new_table::{NewTable, Writer};
-use super::snapshot::Snapshot;
+use super::snapshot::StackSnapshot;
 use crate::reftable::error::{Error, ErrorKind, Result};
 use crate::reftable::record::LogRecord;
-use crate::reftable::{Limits, LogCursor, RefCursor, Table, TableWriter};
+use crate::reftable::{LogCursor, RefCursor, RefTable, TableWriter, UpdateIndexRange};
 
 /// The reflog entries that are dropped when all tables of a stack are merged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Expiry {
+pub struct LogExpiryLimits {
     /// Drop entries from before this time, in seconds since 1970.
     pub before: u64,
     /// Drop entries whose update index is smaller than this one.
     pub below: u64,
 }
 
-impl Expiry {
+impl LogExpiryLimits {
     fn expires(&self, record: &LogRecord<'_>) -> bool {
         // Deletion records, which hide entries of older tables, must stay.
         record
@@ -33,15 +33,15 @@ impl Expiry {
 }
 
 /// A set of locked tables that will be merged.
-struct Plan {
-    snapshot: Snapshot,
+struct CompactionPlan {
+    snapshot: StackSnapshot,
     tables: Range<usize>,
     /// The table locks, newest table first.
     locks: Vec<TableLock>,
 }
 
 /// Compacts the stack if necessary, unless another process compacts it.
-pub(super) fn after_transaction(stack: &Stack) -> Result<()> {
+pub(super) fn after_transaction(stack: &ReftableStack) -> Result<()> {
     match stack.auto_compact() {
         Err(error) if is_benign(&error) => Ok(()),
         other => other.map(|_| ()),
@@ -53,7 +53,7 @@ fn is_benign(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Locked | ErrorKind::Outdated)
 }
 
-impl Stack {
+impl ReftableStack {
     /// Returns whether [`auto_compact`](Self::auto_compact) would merge tables now. Costs the same
     /// as [`snapshot`](Self::snapshot).
     ///
@@ -85,9 +85,9 @@ impl Stack {
     ///
     /// # Errors
     /// Fails as [`auto_compact`](Self::auto_compact) does.
-    pub fn compact_all(&self, expiry: Option<&Expiry>) -> Result<bool> {
+    pub fn compact_all(&self, expiry: Option<&LogExpiryLimits>) -> Result<bool> {
         let least = if expiry.is_some() { 1 } else { 2 };
-        let all = |snapshot: &Snapshot| {
+        let all = |snapshot: &StackSnapshot| {
             let len = snapshot.names().len();
             (len >= least).then_some(0..len)
         };
@@ -95,8 +95,8 @@ impl Stack {
         self.compact(plan, expiry)
     }
 
-    fn due(&self, snapshot: &Snapshot) -> Option<Range<usize>> {
-        let weights: Vec<u64> = snapshot.tables().map(Table::weight).collect();
+    fn due(&self, snapshot: &StackSnapshot) -> Option<Range<usize>> {
+        let weights: Vec<u64> = snapshot.tables().map(RefTable::weight).collect();
         geometry::segment(&weights, self.options.geometric_factor)
     }
 
@@ -104,9 +104,9 @@ impl Stack {
     /// holds a lock, the tables locked so far are sufficient if there are at least two.
     fn plan(
         &self,
-        choose: impl FnOnce(&Snapshot) -> Option<Range<usize>>,
+        choose: impl FnOnce(&StackSnapshot) -> Option<Range<usize>>,
         is_partial: bool,
-    ) -> Result<Option<Plan>> {
+    ) -> Result<Option<CompactionPlan>> {
         let _lock = ListLock::acquire(self)?;
         let snapshot = self.snapshot()?;
         let Some(mut tables) = choose(&snapshot) else {
@@ -125,14 +125,18 @@ impl Stack {
                 Err(error) => return Err(error),
             }
         }
-        Ok(Some(Plan {
+        Ok(Some(CompactionPlan {
             snapshot,
             tables,
             locks,
         }))
     }
 
-    fn compact(&self, plan: Option<Plan>, expiry: Option<&Expiry>) -> Result<bool> {
+    fn compact(
+        &self,
+        plan: Option<CompactionPlan>,
+        expiry: Option<&LogExpiryLimits>,
+    ) -> Result<bool> {
         let Some(plan) = plan else {
             return Ok(false);
         };
@@ -149,7 +153,7 @@ impl Stack {
             Error::new(ErrorKind::Outdated, message).at_path(&self.list_path)
         })?;
         let table = match table {
-            Some(table) => Some(table.put_in_place(self)?),
+            Some(table) => Some(table.rename_into_place(self)?),
             None => None,
         };
         let new = table.as_ref().map(|table| table.name.clone());
@@ -167,8 +171,8 @@ impl Stack {
     }
 }
 
-impl Plan {
-    fn tables(&self) -> impl Iterator<Item = &Table> {
+impl CompactionPlan {
+    fn tables(&self) -> impl Iterator<Item = &RefTable> {
         let members = &self.snapshot.tables[self.tables.clone()];
         members.iter().map(|member| &member.table)
     }
@@ -179,13 +183,13 @@ impl Plan {
     }
 }
 
-fn limits_of(plan: &Plan) -> Limits {
-    let limits = plan.tables().map(Table::limits);
-    let all = limits.reduce(|all, one| Limits {
+fn limits_of(plan: &CompactionPlan) -> UpdateIndexRange {
+    let limits = plan.tables().map(RefTable::limits);
+    let all = limits.reduce(|all, one| UpdateIndexRange {
         min: all.min.min(one.min),
         max: all.max.max(one.max),
     });
-    all.unwrap_or(Limits { min: 0, max: 0 })
+    all.unwrap_or(UpdateIndexRange { min: 0, max: 0 })
 }
 
 /// Returns the range of `part` in `names`, if `part` is contiguous there.
@@ -195,20 +199,22 @@ fn position_of(names: &[TableName], part: &[TableName]) -> Option<usize> {
 
 /// Writes the records of the tables into one table. Deletion records are dropped if `is_oldest`,
 /// because there are no older tables.
-pub(super) fn merge<'t, T: Iterator<Item = &'t Table>, W: Write>(
+pub(super) fn merge<'t, T: Iterator<Item = &'t RefTable>, W: Write>(
     tables: impl Fn() -> T,
     is_oldest: bool,
-    expiry: Option<&Expiry>,
+    expiry: Option<&LogExpiryLimits>,
     writer: &mut TableWriter<W>,
 ) -> Result<()> {
-    let mut refs: Merge<RefCursor<'_>> = Merge::new(tables().map(Table::refs).collect())?;
+    let mut refs: RecordMerge<RefCursor<'_>> =
+        RecordMerge::new(tables().map(RefTable::refs).collect())?;
     while refs.advance()? {
         let record = refs.current().map(RefCursor::record);
         if let Some(record) = record.filter(|record| !(is_oldest && record.value.is_deletion())) {
             writer.copy_ref(&record)?;
         }
     }
-    let mut logs: Merge<LogCursor<'_>> = Merge::new(tables().map(Table::logs).collect())?;
+    let mut logs: RecordMerge<LogCursor<'_>> =
+        RecordMerge::new(tables().map(RefTable::logs).collect())?;
     while logs.advance()? {
         let record = logs.current().map(LogCursor::record);
         let is_kept = |record: &LogRecord<'_>| {

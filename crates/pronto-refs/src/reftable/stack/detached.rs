@@ -8,18 +8,18 @@ use std::sync::Arc;
 use super::compact::merge;
 use super::geometry;
 use super::list::TableName;
-use super::snapshot::{Member, Snapshot};
+use super::snapshot::{SnapshotTable, StackSnapshot};
 use crate::reftable::error::Result;
-use crate::reftable::{Limits, Table, TableWriter};
+use crate::reftable::{RefTable, TableWriter, UpdateIndexRange};
 
 impl TableName {
     /// Returns the name that Git would give a table of `limits`, with `random` as the unique part.
-    pub fn with_random(limits: Limits, random: u32) -> TableName {
+    pub fn with_random(limits: UpdateIndexRange, random: u32) -> TableName {
         TableName::assemble(limits, random)
     }
 }
 
-impl Snapshot {
+impl StackSnapshot {
     /// Returns a snapshot of the tables `names`, oldest first. Tables that `old` contains are
     /// shared; `open` opens the others.
     ///
@@ -27,22 +27,22 @@ impl Snapshot {
     /// Fails with the error of `open`.
     pub fn of<E>(
         names: &[TableName],
-        old: &Snapshot,
-        mut open: impl FnMut(&TableName) -> Result<Table, E>,
-    ) -> Result<Snapshot, E> {
+        old: &StackSnapshot,
+        mut open: impl FnMut(&TableName) -> Result<RefTable, E>,
+    ) -> Result<StackSnapshot, E> {
         let mut tables = Vec::with_capacity(names.len());
         for name in names {
             let known = old.tables.iter().find(|member| member.name == *name);
             let member = match known {
                 Some(member) => Arc::clone(member),
-                None => Arc::new(Member {
+                None => Arc::new(SnapshotTable {
                     name: name.clone(),
                     table: open(name)?,
                 }),
             };
             tables.push(member);
         }
-        Ok(Snapshot {
+        Ok(StackSnapshot {
             tables: tables.into(),
         })
     }
@@ -50,7 +50,7 @@ impl Snapshot {
     /// Returns the range of tables to merge so that each table is larger than all newer ones
     /// together, multiplied by `factor` (0 means 2). Returns `None` if no merge is necessary.
     pub fn due(&self, factor: u8) -> Option<Range<usize>> {
-        let weights: Vec<u64> = self.tables().map(Table::weight).collect();
+        let weights: Vec<u64> = self.tables().map(RefTable::weight).collect();
         geometry::segment(&weights, factor)
     }
 
@@ -78,17 +78,17 @@ impl Snapshot {
 #[cfg(test)]
 mod tests {
     use pronto_hash::{Kind, ObjectId};
-    use pronto_io::view::View;
+    use pronto_io::view::FileView;
 
     use super::*;
-    use crate::reftable::{RefRecord, RefValue, WriteOptions};
+    use crate::reftable::{RefRecord, RefValue, TableWriteOptions};
 
     fn table(index: u64, name: &str, value: RefValue<'_>) -> Vec<u8> {
-        let limits = Limits {
+        let limits = UpdateIndexRange {
             min: index,
             max: index,
         };
-        let options = WriteOptions::default();
+        let options = TableWriteOptions::default();
         let writer = TableWriter::new(Vec::new(), Kind::Sha1, limits, options);
         let mut writer = writer.expect("the options are valid");
         let record = RefRecord {
@@ -109,7 +109,7 @@ mod tests {
             table(3, "refs/heads/a", RefValue::Deletion),
         ];
         let name = |index: u64| {
-            let limits = Limits {
+            let limits = UpdateIndexRange {
                 min: index,
                 max: index,
             };
@@ -119,12 +119,12 @@ mod tests {
         assert!(names.iter().all(TableName::is_usual));
         let open = |name: &TableName| {
             let at = names.iter().position(|other| other == name).expect("known");
-            Table::from_view(View::from_bytes(tables[at].clone()), name.as_str())
+            RefTable::from_view(FileView::from_bytes(tables[at].clone()), name.as_str())
         };
-        let first = Snapshot::of(&names[..2], &Snapshot::default(), open).expect("sound");
+        let first = StackSnapshot::of(&names[..2], &StackSnapshot::default(), open).expect("sound");
         assert!(first.find("refs/heads/a").expect("sound").is_some());
         let mut opened = 0;
-        let all = Snapshot::of(&names, &first, |name| {
+        let all = StackSnapshot::of(&names, &first, |name| {
             opened += 1;
             open(name)
         });
@@ -132,13 +132,13 @@ mod tests {
         assert_eq!(opened, 1);
         assert!(all.find("refs/heads/a").expect("sound").is_none());
         assert_eq!(all.due(0), Some(0..3));
-        let merged = |range: Range<usize>| -> Result<Table> {
-            let limits = Limits { min: 1, max: 3 };
-            let options = WriteOptions::default();
+        let merged = |range: Range<usize>| -> Result<RefTable> {
+            let limits = UpdateIndexRange { min: 1, max: 3 };
+            let options = TableWriteOptions::default();
             let mut writer = TableWriter::new(Vec::new(), Kind::Sha1, limits, options)?;
             all.merge_into(range, &mut writer)?;
             let bytes = writer.finish()?.sink;
-            Table::from_view(View::from_bytes(bytes), "merged")
+            RefTable::from_view(FileView::from_bytes(bytes), "merged")
         };
         let newest = merged(1..3).expect("sound");
         assert!(newest.find("refs/heads/a").expect("sound").is_some());

@@ -8,9 +8,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use pronto_io::error::IoContext;
-use pronto_io::untrusted::{self, Links};
+use pronto_io::untrusted::{self, SymlinkPolicy};
 
-use crate::reftable::Limits;
+use crate::reftable::UpdateIndexRange;
 use crate::reftable::error::{Error, ErrorKind, Result};
 
 /// The file name of the list.
@@ -37,12 +37,12 @@ impl TableName {
     }
 
     /// Returns a new unique name for a table of `limits`, in Git's form.
-    pub(super) fn unique(limits: Limits) -> TableName {
+    pub(super) fn unique(limits: UpdateIndexRange) -> TableName {
         TableName::assemble(limits, random())
     }
 
-    pub(super) fn assemble(limits: Limits, random: u32) -> TableName {
-        let Limits { min, max } = limits;
+    pub(super) fn assemble(limits: UpdateIndexRange, random: u32) -> TableName {
+        let UpdateIndexRange { min, max } = limits;
         TableName(format!("0x{min:012x}-0x{max:012x}-{random:08x}{EXTENSION}"))
     }
 
@@ -81,18 +81,18 @@ pub(super) fn random() -> u32 {
 
 /// The contents of `tables.list`, as read.
 #[derive(Debug, Default)]
-pub(super) struct List {
+pub(super) struct TableList {
     pub(super) names: Vec<TableName>,
     /// The open file with its device and inode; `None` if there was no list.
     file: Option<(File, u64, u64)>,
 }
 
-impl List {
+impl TableList {
     /// Reads the list at `path`; the list is empty if the file does not exist.
-    pub(super) fn read(path: &Path) -> Result<List> {
-        let file = match untrusted::open(path, Links::Follow) {
+    pub(super) fn read(path: &Path) -> Result<TableList> {
+        let file = match untrusted::open(path, SymlinkPolicy::Follow) {
             Ok(file) => file,
-            Err(error) if error.kind() == Io::NotFound => return Ok(List::default()),
+            Err(error) if error.kind() == Io::NotFound => return Ok(TableList::default()),
             Err(error) => return Err(error).context(ErrorKind::Io, "cannot open", path),
         };
         let bytes = untrusted::read_open(&file, LARGEST_LIST);
@@ -101,7 +101,7 @@ impl List {
         let metadata = file
             .metadata()
             .context(ErrorKind::Io, "cannot stat", path)?;
-        Ok(List {
+        Ok(TableList {
             names,
             file: Some((file, metadata.dev(), metadata.ino())),
         })
@@ -165,7 +165,7 @@ mod tests {
             let list = format!("{bad}\n");
             assert_eq!(parse(list.as_bytes()).is_err(), !bad.is_empty(), "{bad}");
         }
-        let limits = Limits { min: 1, max: 0xabc };
+        let limits = UpdateIndexRange { min: 1, max: 0xabc };
         let name = TableName::unique(limits);
         assert!(name.as_str().starts_with("0x000000000001-0x000000000abc-"));
         assert!(name.is_usual());

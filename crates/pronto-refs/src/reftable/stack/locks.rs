@@ -6,7 +6,7 @@ use std::time::Duration;
 use pronto_io::error::IoContext;
 use pronto_io::lock_file::{self, LockFile, Marking};
 
-use super::Stack;
+use super::ReftableStack;
 use super::list::{self, TableName};
 use crate::reftable::error::{Error, ErrorKind, Result};
 
@@ -19,17 +19,17 @@ const MOST_MARKED: usize = 64;
 pub(super) struct ListLock(LockFile);
 
 impl ListLock {
-    pub(super) fn acquire(stack: &Stack) -> Result<ListLock> {
+    pub(super) fn acquire(stack: &ReftableStack) -> Result<ListLock> {
         let timeout = stack.options.lock_timeout;
         let mut lock = acquire(stack, &stack.list_path, Marking::Marked, timeout)?;
-        lock.wait_for(stack.options.sync);
+        lock.set_sync_method(stack.options.sync);
         Ok(ListLock(lock))
     }
 
     /// Replaces the list with `names`.
     pub(super) fn commit<'a>(
         mut self,
-        stack: &Stack,
+        stack: &ReftableStack,
         names: impl IntoIterator<Item = &'a TableName>,
     ) -> Result<()> {
         self.0.write(&list::format(names)).map_err(from_lock)?;
@@ -52,7 +52,11 @@ pub(super) struct TableLock {
 
 impl TableLock {
     /// Locks the table `name`, without waiting; `held` is the number of table locks already held.
-    pub(super) fn acquire(stack: &Stack, name: &TableName, held: usize) -> Result<TableLock> {
+    pub(super) fn acquire(
+        stack: &ReftableStack,
+        name: &TableName,
+        held: usize,
+    ) -> Result<TableLock> {
         let marking = if held < MOST_MARKED {
             Marking::Marked
         } else {
@@ -64,7 +68,12 @@ impl TableLock {
     }
 }
 
-fn acquire(stack: &Stack, target: &Path, marking: Marking, patience: Duration) -> Result<LockFile> {
+fn acquire(
+    stack: &ReftableStack,
+    target: &Path,
+    marking: Marking,
+    patience: Duration,
+) -> Result<LockFile> {
     let mut lock = LockFile::acquire(target, marking, patience).map_err(from_lock)?;
     if stack.options.records_process {
         lock.record_process();

@@ -4,16 +4,16 @@ use std::cmp::Ordering;
 
 use crate::reftable::error::Result;
 use crate::reftable::record::{LogRecord, RefRecord, set_log_key};
-use crate::reftable::{LogCursor, RefCursor, Table};
+use crate::reftable::{LogCursor, RefCursor, RefTable};
 
 /// A sorted sequence of records.
-pub(super) trait Source {
+pub(super) trait RecordSource {
     fn advance(&mut self) -> Result<bool>;
     fn key(&self) -> &[u8];
     fn is_deletion(&self) -> bool;
 }
 
-impl Source for RefCursor<'_> {
+impl RecordSource for RefCursor<'_> {
     #[inline]
     fn advance(&mut self) -> Result<bool> {
         RefCursor::advance(self)
@@ -30,7 +30,7 @@ impl Source for RefCursor<'_> {
     }
 }
 
-impl Source for LogCursor<'_> {
+impl RecordSource for LogCursor<'_> {
     fn advance(&mut self) -> Result<bool> {
         LogCursor::advance(self)
     }
@@ -46,7 +46,7 @@ impl Source for LogCursor<'_> {
 
 /// A merge of several sources. Later sources hide records with the same key of earlier ones.
 #[derive(Debug)]
-pub(super) struct Merge<S> {
+pub(super) struct RecordMerge<S> {
     sources: Vec<S>,
     /// The sources that have a record, ordered by key; of equal keys, the newest source is first.
     order: Vec<usize>,
@@ -54,15 +54,15 @@ pub(super) struct Merge<S> {
     is_used: bool,
 }
 
-impl<S: Source> Merge<S> {
-    pub(super) fn new(mut sources: Vec<S>) -> Result<Merge<S>> {
+impl<S: RecordSource> RecordMerge<S> {
+    pub(super) fn new(mut sources: Vec<S>) -> Result<RecordMerge<S>> {
         let mut order = Vec::with_capacity(sources.len());
         for (at, source) in sources.iter_mut().enumerate() {
             if source.advance()? {
                 order.push(at);
             }
         }
-        let mut merge = Merge {
+        let mut merge = RecordMerge {
             order: Vec::new(),
             sources,
             is_used: false,
@@ -136,17 +136,17 @@ impl<S: Source> Merge<S> {
 
 /// The refs of a snapshot in order of names, without deleted ones.
 #[derive(Debug)]
-pub struct Refs<'s> {
-    merge: Merge<RefCursor<'s>>,
+pub struct SnapshotRefs<'s> {
+    merge: RecordMerge<RefCursor<'s>>,
     prefix: Vec<u8>,
 }
 
-impl<'s> Refs<'s> {
+impl<'s> SnapshotRefs<'s> {
     pub(super) fn new(
-        tables: impl ExactSizeIterator<Item = &'s Table>,
+        tables: impl ExactSizeIterator<Item = &'s RefTable>,
         start: &[u8],
         prefix: &[u8],
-    ) -> Result<Refs<'s>> {
+    ) -> Result<SnapshotRefs<'s>> {
         let mut sources = Vec::with_capacity(tables.len());
         for table in tables {
             let mut cursor = table.refs();
@@ -155,8 +155,8 @@ impl<'s> Refs<'s> {
             }
             sources.push(cursor);
         }
-        Ok(Refs {
-            merge: Merge::new(sources)?,
+        Ok(SnapshotRefs {
+            merge: RecordMerge::new(sources)?,
             prefix: prefix.to_owned(),
         })
     }
@@ -182,26 +182,26 @@ impl<'s> Refs<'s> {
 
 /// The reflog entries of a snapshot, in order of names and newest first, without deleted ones.
 #[derive(Debug)]
-pub struct Logs<'s> {
-    merge: Merge<LogCursor<'s>>,
+pub struct SnapshotLogs<'s> {
+    merge: RecordMerge<LogCursor<'s>>,
     /// The prefix of the keys.
     prefix: Vec<u8>,
 }
 
-impl<'s> Logs<'s> {
-    pub(super) fn all(tables: impl Iterator<Item = &'s Table>) -> Result<Logs<'s>> {
-        let sources = tables.map(Table::logs).collect();
-        Ok(Logs {
-            merge: Merge::new(sources)?,
+impl<'s> SnapshotLogs<'s> {
+    pub(super) fn all(tables: impl Iterator<Item = &'s RefTable>) -> Result<SnapshotLogs<'s>> {
+        let sources = tables.map(RefTable::logs).collect();
+        Ok(SnapshotLogs {
+            merge: RecordMerge::new(sources)?,
             prefix: Vec::new(),
         })
     }
 
     pub(super) fn of(
-        tables: impl ExactSizeIterator<Item = &'s Table>,
+        tables: impl ExactSizeIterator<Item = &'s RefTable>,
         name: &[u8],
         newest: u64,
-    ) -> Result<Logs<'s>> {
+    ) -> Result<SnapshotLogs<'s>> {
         let mut key = Vec::new();
         set_log_key(&mut key, name, newest);
         let mut sources = Vec::with_capacity(tables.len());
@@ -211,8 +211,8 @@ impl<'s> Logs<'s> {
             sources.push(cursor);
         }
         key.truncate(name.len() + 1);
-        Ok(Logs {
-            merge: Merge::new(sources)?,
+        Ok(SnapshotLogs {
+            merge: RecordMerge::new(sources)?,
             prefix: key,
         })
     }

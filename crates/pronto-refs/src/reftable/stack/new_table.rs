@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use pronto_io::cleanup::Guard;
 use pronto_io::error::IoContext;
 
-use super::Stack;
+use super::ReftableStack;
 use super::list::{TableName, random};
 use crate::reftable::error::{ErrorKind, Result};
-use crate::reftable::{Limits, TableWriter};
+use crate::reftable::{TableWriter, UpdateIndexRange};
 
 /// The size of the write buffer.
 const BUFFER_BYTES: usize = 64 << 10;
@@ -36,8 +36,8 @@ pub(super) type Writer = TableWriter<BufWriter<File>>;
 impl NewTable {
     /// Writes a table with the records that `fill` adds; `None` if `fill` adds no records.
     pub(super) fn write(
-        stack: &Stack,
-        limits: Limits,
+        stack: &ReftableStack,
+        limits: UpdateIndexRange,
         fill: impl FnOnce(&mut Writer) -> Result<()>,
     ) -> Result<Option<NewTable>> {
         let name = TableName::unique(limits);
@@ -63,7 +63,7 @@ impl NewTable {
     }
 
     /// Renames the table to its final name.
-    pub(super) fn put_in_place(self, stack: &Stack) -> Result<NamedTable> {
+    pub(super) fn rename_into_place(self, stack: &ReftableStack) -> Result<NamedTable> {
         let path = stack.path_of(&self.name);
         std::fs::rename(&self.path, &path).context(ErrorKind::Io, "cannot create", &path)?;
         let guard = Guard::new(path);

@@ -5,47 +5,51 @@ use std::sync::Arc;
 
 use pronto_hash::oid;
 
-use super::Stack;
-use super::list::{List, TableName};
-use super::merge::{Logs, Refs};
+use super::ReftableStack;
+use super::list::{TableList, TableName};
+use super::merge::{SnapshotLogs, SnapshotRefs};
 use crate::reftable::error::{Error, ErrorKind, Result};
 use crate::reftable::record::{RefEntry, RefRecord};
-use crate::reftable::{Limits, Table};
+use crate::reftable::{RefTable, UpdateIndexRange};
 
 /// The refs and reflogs of a stack at one moment. `Send + Sync` and cheap to copy. Keeps its tables
 /// readable even if their files are removed.
 #[derive(Clone, Debug, Default)]
-pub struct Snapshot {
+pub struct StackSnapshot {
     /// The tables, oldest first.
-    pub(super) tables: Arc<[Arc<Member>]>,
+    pub(super) tables: Arc<[Arc<SnapshotTable>]>,
 }
 
 /// A table and its name.
 #[derive(Debug)]
-pub(super) struct Member {
+pub(super) struct SnapshotTable {
     pub(super) name: TableName,
-    pub(super) table: Table,
+    pub(super) table: RefTable,
 }
 
-impl Snapshot {
+impl StackSnapshot {
     /// Opens the tables of `list`, except for those that `old` contains.
-    pub(super) fn open(stack: &Stack, list: &List, old: &Snapshot) -> Result<Snapshot> {
+    pub(super) fn open(
+        stack: &ReftableStack,
+        list: &TableList,
+        old: &StackSnapshot,
+    ) -> Result<StackSnapshot> {
         let mut tables = Vec::with_capacity(list.names.len());
         for name in &list.names {
             let known = old.tables.iter().find(|member| member.name == *name);
             let member = match known {
                 Some(member) => Arc::clone(member),
-                None => Arc::new(Member::open(stack, name)?),
+                None => Arc::new(SnapshotTable::open(stack, name)?),
             };
             tables.push(member);
         }
-        Ok(Snapshot {
+        Ok(StackSnapshot {
             tables: tables.into(),
         })
     }
 
     /// Returns the tables, oldest first.
-    pub fn tables(&self) -> impl DoubleEndedIterator<Item = &Table> + ExactSizeIterator {
+    pub fn tables(&self) -> impl DoubleEndedIterator<Item = &RefTable> + ExactSizeIterator {
         self.tables.iter().map(|member| &member.table)
     }
 
@@ -55,15 +59,15 @@ impl Snapshot {
     }
 
     /// Returns the range of update indexes of all tables; `None` if there are no tables.
-    pub fn limits(&self) -> Option<Limits> {
-        let limits = self.tables().map(Table::limits);
-        limits.reduce(|all, one| Limits {
+    pub fn limits(&self) -> Option<UpdateIndexRange> {
+        let limits = self.tables().map(RefTable::limits);
+        limits.reduce(|all, one| UpdateIndexRange {
             min: all.min.min(one.min),
             max: all.max.max(one.max),
         })
     }
 
-    /// Returns the ref `name`. Costs the same as [`Table::find`] for each table, from the newest
+    /// Returns the ref `name`. Costs the same as [`RefTable::find`] for each table, from the newest
     /// one to the table that contains the ref.
     ///
     /// # Errors
@@ -82,7 +86,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// Fails with `ErrorKind::Corrupt` if a table is malformed.
-    pub fn refs(&self) -> Result<Refs<'_>> {
+    pub fn refs(&self) -> Result<SnapshotRefs<'_>> {
         self.refs_from("")
     }
 
@@ -90,23 +94,23 @@ impl Snapshot {
     ///
     /// # Errors
     /// Fails with `ErrorKind::Corrupt` if a table is malformed.
-    pub fn refs_from(&self, start: impl AsRef<[u8]>) -> Result<Refs<'_>> {
-        Refs::new(self.tables(), start.as_ref(), b"")
+    pub fn refs_from(&self, start: impl AsRef<[u8]>) -> Result<SnapshotRefs<'_>> {
+        SnapshotRefs::new(self.tables(), start.as_ref(), b"")
     }
 
     /// Returns the refs whose names begin with `prefix`. Costs a search in each table.
     ///
     /// # Errors
     /// Fails with `ErrorKind::Corrupt` if a table is malformed.
-    pub fn refs_with_prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Refs<'_>> {
+    pub fn refs_with_prefix(&self, prefix: impl AsRef<[u8]>) -> Result<SnapshotRefs<'_>> {
         let prefix = prefix.as_ref();
-        Refs::new(self.tables(), prefix, prefix)
+        SnapshotRefs::new(self.tables(), prefix, prefix)
     }
 
     /// Calls `visit` for each ref whose object or peeled object is `id`, until `visit` breaks.
     /// Visits newer tables first, and the refs of a table in order of names.
     ///
-    /// Costs the same as [`Table::find_object`] for each table, and for each ref found in a table,
+    /// Costs the same as [`RefTable::find_object`] for each table, and for each ref found in a table,
     /// a search in all newer tables.
     ///
     /// # Errors
@@ -142,8 +146,8 @@ impl Snapshot {
     ///
     /// # Errors
     /// Fails with `ErrorKind::Corrupt` if a table is malformed.
-    pub fn logs(&self) -> Result<Logs<'_>> {
-        Logs::all(self.tables())
+    pub fn logs(&self) -> Result<SnapshotLogs<'_>> {
+        SnapshotLogs::all(self.tables())
     }
 
     /// Returns the reflog of `name`, newest entry first. Inflates one or two blocks in each table
@@ -151,8 +155,8 @@ impl Snapshot {
     ///
     /// # Errors
     /// Fails with `ErrorKind::Corrupt` if a table is malformed.
-    pub fn log_of(&self, name: impl AsRef<[u8]>) -> Result<Logs<'_>> {
-        Logs::of(self.tables(), name.as_ref(), u64::MAX)
+    pub fn log_of(&self, name: impl AsRef<[u8]>) -> Result<SnapshotLogs<'_>> {
+        SnapshotLogs::of(self.tables(), name.as_ref(), u64::MAX)
     }
 
     /// Does the same as [`log_of`](Self::log_of), without entries whose update index is greater
@@ -160,8 +164,8 @@ impl Snapshot {
     ///
     /// # Errors
     /// Fails with `ErrorKind::Corrupt` if a table is malformed.
-    pub fn log_until(&self, name: impl AsRef<[u8]>, newest: u64) -> Result<Logs<'_>> {
-        Logs::of(self.tables(), name.as_ref(), newest)
+    pub fn log_until(&self, name: impl AsRef<[u8]>, newest: u64) -> Result<SnapshotLogs<'_>> {
+        SnapshotLogs::of(self.tables(), name.as_ref(), newest)
     }
 
     /// Returns the update index of the next transaction.
@@ -175,14 +179,14 @@ impl Snapshot {
     }
 }
 
-impl Member {
-    fn open(stack: &Stack, name: &TableName) -> Result<Member> {
-        let table = Table::open(stack.path_of(name))?;
+impl SnapshotTable {
+    fn open(stack: &ReftableStack, name: &TableName) -> Result<SnapshotTable> {
+        let table = RefTable::open(stack.path_of(name))?;
         if table.kind() != stack.kind {
             let message = "table has another hash function than its repository";
             return Err(Error::new(ErrorKind::WrongHash, message).at_path(table.path()));
         }
-        Ok(Member {
+        Ok(SnapshotTable {
             name: name.clone(),
             table,
         })

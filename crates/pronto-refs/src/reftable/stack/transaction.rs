@@ -3,18 +3,18 @@
 use super::list::TableName;
 use super::locks::ListLock;
 use super::new_table::{NamedTable, NewTable, Writer};
-use super::snapshot::Snapshot;
-use super::{Stack, compact};
+use super::snapshot::StackSnapshot;
+use super::{ReftableStack, compact};
 use crate::reftable::error::{Error, ErrorKind, Result};
 use crate::reftable::record::{LogRecord, RefRecord};
-use crate::reftable::{Limits, TableWriter};
+use crate::reftable::{TableWriter, UpdateIndexRange};
 
 /// A change of a stack. It holds the lock of the list from the beginning, so its snapshot stays
 /// current: compare old values with this snapshot. Dropping the transaction changes nothing.
 #[derive(Debug)]
-pub struct Transaction<'s> {
-    stack: &'s Stack,
-    snapshot: Snapshot,
+pub struct StackTransaction<'s> {
+    stack: &'s ReftableStack,
+    snapshot: StackSnapshot,
     /// The new tables. Unless the transaction is committed, they are removed before the lock is
     /// released.
     added: Vec<NamedTable>,
@@ -26,7 +26,7 @@ pub struct Transaction<'s> {
 #[derive(Clone, Debug)]
 pub struct Additions<'a> {
     /// The range of update indexes of the table.
-    pub limits: Limits,
+    pub limits: UpdateIndexRange,
     /// The ref records, at most one for each name.
     pub refs: Vec<RefRecord<'a>>,
     /// The reflog entries, at most one for each pair of name and update index.
@@ -37,7 +37,7 @@ impl Additions<'_> {
     /// Returns an empty set of records for a table with a single update index.
     pub fn at(update_index: u64) -> Self {
         Additions {
-            limits: Limits {
+            limits: UpdateIndexRange {
                 min: update_index,
                 max: update_index,
             },
@@ -47,7 +47,7 @@ impl Additions<'_> {
     }
 }
 
-impl Stack {
+impl ReftableStack {
     /// Takes the lock of the stack, then reads the content of the stack. Costs three system calls
     /// and those of [`snapshot`](Self::snapshot). The directory must exist.
     ///
@@ -55,10 +55,10 @@ impl Stack {
     /// Fails with [`ErrorKind::Locked`] if another process holds the lock for longer than
     /// [`lock_timeout`](super::StackOptions::lock_timeout), and as [`snapshot`](Self::snapshot)
     /// does.
-    pub fn begin(&self) -> Result<Transaction<'_>> {
+    pub fn begin(&self) -> Result<StackTransaction<'_>> {
         let lock = ListLock::acquire(self)?;
         let snapshot = self.snapshot()?;
-        Ok(Transaction {
+        Ok(StackTransaction {
             stack: self,
             next_update_index: snapshot.next_update_index()?,
             snapshot,
@@ -68,9 +68,9 @@ impl Stack {
     }
 }
 
-impl Transaction<'_> {
+impl StackTransaction<'_> {
     /// Returns the content of the stack, without the additions of this transaction.
-    pub fn snapshot(&self) -> &Snapshot {
+    pub fn snapshot(&self) -> &StackSnapshot {
         &self.snapshot
     }
 
@@ -106,7 +106,7 @@ impl Transaction<'_> {
     /// [`next_update_index`](Self::next_update_index), and with [`ErrorKind::Io`] if writing fails.
     pub fn add_table(
         &mut self,
-        limits: Limits,
+        limits: UpdateIndexRange,
         fill: impl FnOnce(&mut TableWriter<std::io::BufWriter<std::fs::File>>) -> Result<()>,
     ) -> Result<()> {
         if limits.min < self.next_update_index || limits.max < limits.min {
@@ -119,7 +119,7 @@ impl Transaction<'_> {
         };
         let fill = |writer: &mut Writer| fill(writer);
         if let Some(table) = NewTable::write(self.stack, limits, fill)? {
-            self.added.push(table.put_in_place(self.stack)?);
+            self.added.push(table.rename_into_place(self.stack)?);
             self.next_update_index = next;
         }
         Ok(())
@@ -127,14 +127,14 @@ impl Transaction<'_> {
 
     /// Adds all new tables to the stack atomically. Then compacts the stack if necessary, unless
     /// another process compacts it. Costs six system calls without compaction, and those of
-    /// [`Stack::snapshot`] after a change.
+    /// [`ReftableStack::snapshot`] after a change.
     ///
     /// # Errors
     /// Fails with [`ErrorKind::Io`] if the list cannot be replaced; the stack is unchanged then. If
-    /// [`Stack::snapshot`] or the compaction fails, the error is returned although the transaction
+    /// [`ReftableStack::snapshot`] or the compaction fails, the error is returned although the transaction
     /// is committed.
     pub fn commit(self) -> Result<()> {
-        let Transaction {
+        let StackTransaction {
             stack,
             snapshot,
             added,

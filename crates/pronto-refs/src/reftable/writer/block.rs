@@ -2,7 +2,7 @@
 
 use zlib_rs::{Deflate, DeflateFlush, Status};
 
-use super::value::Value;
+use super::value::RecordValue;
 use crate::reftable::format::{BLOCK_HEADER_LEN, BlockKind};
 use crate::reftable::reader::common_prefix;
 use crate::reftable::varint;
@@ -57,7 +57,7 @@ impl BlockWriter {
     }
 
     /// Adds a record. Returns `false` and changes nothing if the block is full.
-    pub(super) fn add(&mut self, key: &[u8], value: &Value<'_>) -> bool {
+    pub(super) fn add(&mut self, key: &[u8], value: &RecordValue<'_>) -> bool {
         let start = self.bytes.len();
         let is_whole = self.entries.is_multiple_of(self.restart_interval);
         let prefix = if is_whole {

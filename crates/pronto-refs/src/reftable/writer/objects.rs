@@ -26,7 +26,7 @@ struct Entry {
 }
 
 /// An object id and the ref blocks that contain it.
-pub(super) struct Object<'a> {
+pub(super) struct ObjectBlocks<'a> {
     pub(super) id: &'a [u8],
     pub(super) blocks: &'a [u64],
 }
@@ -73,7 +73,7 @@ impl ObjectIndex {
     /// Calls `visit` for each object. Requires sorted ids.
     pub(super) fn visit<E>(
         &self,
-        mut visit: impl FnMut(Object<'_>) -> Result<(), E>,
+        mut visit: impl FnMut(ObjectBlocks<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut blocks = Vec::new();
         let groups = self.entries.chunk_by(|a, b| self.id(a) == self.id(b));
@@ -82,7 +82,7 @@ impl ObjectIndex {
             blocks.extend(group.iter().map(|entry| entry.block));
             blocks.dedup();
             let id = self.id(&group[0]);
-            visit(Object {
+            visit(ObjectBlocks {
                 id,
                 blocks: &blocks,
             })?;

@@ -6,12 +6,12 @@ use std::io::Write;
 use bstr::{BString, ByteSlice};
 use pronto_hash::{Kind, oid};
 
-use super::WriteOptions;
+use super::TableWriteOptions;
 use super::block::BlockWriter;
 use super::objects::ObjectIndex;
-use super::value::Value;
+use super::value::RecordValue;
 use crate::reftable::error::{Error, ErrorKind, Result};
-use crate::reftable::format::{BlockKind, Footer, Header, LARGEST_BLOCK, Limits};
+use crate::reftable::format::{BlockKind, Footer, LARGEST_BLOCK, TableHeader, UpdateIndexRange};
 use crate::reftable::record::{LogEntry, LogRecord, RefRecord, RefValue, set_log_key};
 use crate::{BadName, RefNameRef};
 
@@ -27,8 +27,8 @@ const MOST_UNALIGNED: usize = 1;
 /// objects to which refs point (56 bytes each for SHA-1).
 pub struct TableWriter<W> {
     sink: W,
-    header: Header,
-    options: WriteOptions,
+    header: TableHeader,
+    options: TableWriteOptions,
     footer: Footer,
     /// The position of the next block.
     next: u64,
@@ -38,7 +38,7 @@ pub struct TableWriter<W> {
     /// The last key of the section.
     last_key: Vec<u8>,
     /// The blocks of the section, or of the last level of its index.
-    index: Vec<Child>,
+    index: Vec<IndexedBlock>,
     objects: ObjectIndex,
     has_logs: bool,
     scratch: Vec<u8>,
@@ -46,14 +46,14 @@ pub struct TableWriter<W> {
 }
 
 /// A block to which an index record points.
-struct Child {
+struct IndexedBlock {
     last_key: Vec<u8>,
     position: u64,
 }
 
 /// A finished table.
 #[derive(Debug)]
-pub struct Written<W> {
+pub struct WrittenTable<W> {
     /// The sink to which the table was written.
     pub sink: W,
     /// Whether the table has no records.
@@ -76,20 +76,25 @@ impl<W: Write> TableWriter<W> {
     ///
     /// # Errors
     /// Fails with [`ErrorKind::Options`] if the block size is out of range.
-    pub fn new(sink: W, kind: Kind, limits: Limits, options: WriteOptions) -> Result<Self> {
+    pub fn new(
+        sink: W,
+        kind: Kind,
+        limits: UpdateIndexRange,
+        options: TableWriteOptions,
+    ) -> Result<Self> {
         let mut options = options;
         if options.block_size == 0 {
-            options.block_size = WriteOptions::default().block_size;
+            options.block_size = TableWriteOptions::default().block_size;
         }
         if options.restart_interval == 0 {
-            options.restart_interval = WriteOptions::default().restart_interval;
+            options.restart_interval = TableWriteOptions::default().restart_interval;
         }
         if options.block_size > LARGEST_BLOCK {
             let message = "block size of a reftable is too large";
             return Err(Error::new(ErrorKind::Options, message));
         }
         let block_size = options.block_size;
-        let header = Header::new(kind, if options.is_padded { block_size } else { 0 }, limits);
+        let header = TableHeader::new(kind, if options.is_padded { block_size } else { 0 }, limits);
         let mut block = BlockWriter::new(block_size as usize, options.restart_interval.into());
         block.begin(BlockKind::Ref, header.len());
         Ok(TableWriter {
@@ -138,7 +143,7 @@ impl<W: Write> TableWriter<W> {
         if self.has_logs {
             return Err(bad_record("reference follows log records", record.name));
         }
-        let value = Value::Ref {
+        let value = RecordValue::Ref {
             index_delta: record.update_index - limits.min,
             value: record.value,
         };
@@ -195,7 +200,7 @@ impl<W: Write> TableWriter<W> {
         });
         let mut key = std::mem::take(&mut self.scratch);
         set_log_key(&mut key, record.name, record.update_index);
-        let outcome = self.add_in_order(&key, &Value::Log(entry));
+        let outcome = self.add_in_order(&key, &RecordValue::Log(entry));
         self.scratch = key;
         outcome
     }
@@ -204,7 +209,7 @@ impl<W: Write> TableWriter<W> {
     ///
     /// # Errors
     /// Fails with [`ErrorKind::Io`] if the sink fails.
-    pub fn finish(mut self) -> Result<Written<W>> {
+    pub fn finish(mut self) -> Result<WrittenTable<W>> {
         if self.has_logs {
             self.footer.log_index = self.finish_section()?;
         } else {
@@ -219,7 +224,7 @@ impl<W: Write> TableWriter<W> {
         self.sink.write_all(&end).map_err(unwritten)?;
         // The last block is not padded.
         let len = self.next - self.padding as u64 + end.len() as u64;
-        Ok(Written {
+        Ok(WrittenTable {
             sink: self.sink,
             is_empty,
             len,
@@ -263,10 +268,10 @@ impl<W: Write> TableWriter<W> {
         objects.visit(|object| {
             has_any = true;
             let key = &object.id[..id_len];
-            match self.add(key, &Value::Object(object.blocks)) {
+            match self.add(key, &RecordValue::Object(object.blocks)) {
                 // The object has too many blocks to list; readers must examine all blocks.
                 Err(error) if *error.kind() == ErrorKind::Record => {
-                    self.add(key, &Value::Object(&[]))
+                    self.add(key, &RecordValue::Object(&[]))
                 }
                 other => other,
             }
@@ -301,7 +306,7 @@ impl<W: Write> TableWriter<W> {
             let children = std::mem::take(&mut self.index);
             self.begin_block(BlockKind::Index);
             for child in &children {
-                self.add(&child.last_key, &Value::Index(child.position))?;
+                self.add(&child.last_key, &RecordValue::Index(child.position))?;
             }
             self.flush_block()?;
             if self.index.len() == children.len() {
@@ -313,7 +318,7 @@ impl<W: Write> TableWriter<W> {
         Ok(root)
     }
 
-    fn add_in_order(&mut self, key: &[u8], value: &Value<'_>) -> Result<()> {
+    fn add_in_order(&mut self, key: &[u8], value: &RecordValue<'_>) -> Result<()> {
         if key <= self.last_key.as_slice() {
             return Err(bad_record("record is out of order", key));
         }
@@ -323,7 +328,7 @@ impl<W: Write> TableWriter<W> {
         Ok(())
     }
 
-    fn add(&mut self, key: &[u8], value: &Value<'_>) -> Result<()> {
+    fn add(&mut self, key: &[u8], value: &RecordValue<'_>) -> Result<()> {
         if self.block.add(key, value) {
             return Ok(());
         }
@@ -356,7 +361,7 @@ impl<W: Write> TableWriter<W> {
         } else {
             0
         };
-        self.index.push(Child {
+        self.index.push(IndexedBlock {
             last_key: self.block.last_key.clone(),
             position,
         });

@@ -11,7 +11,7 @@ const MOST_IN_FLAGS: usize = 7;
 
 /// The value of a record.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Value<'a> {
+pub(super) enum RecordValue<'a> {
     /// A ref; its update index is the difference from the first one of the table.
     Ref {
         index_delta: u64,
@@ -24,41 +24,43 @@ pub(super) enum Value<'a> {
     Log(Option<LogEntry<'a>>),
 }
 
-impl Value<'_> {
+impl RecordValue<'_> {
     pub(super) fn kind(&self) -> BlockKind {
         match self {
-            Value::Ref { .. } => BlockKind::Ref,
-            Value::Object(_) => BlockKind::Object,
-            Value::Index(_) => BlockKind::Index,
-            Value::Log(_) => BlockKind::Log,
+            RecordValue::Ref { .. } => BlockKind::Ref,
+            RecordValue::Object(_) => BlockKind::Object,
+            RecordValue::Index(_) => BlockKind::Index,
+            RecordValue::Log(_) => BlockKind::Log,
         }
     }
 
     /// Returns the flags in the low bits of the second number of a record.
     pub(super) fn flags(&self) -> u8 {
         match self {
-            Value::Ref { value, .. } => match value {
+            RecordValue::Ref { value, .. } => match value {
                 RefValue::Deletion => 0,
                 RefValue::Direct(_) => 1,
                 RefValue::Peeled { .. } => 2,
                 RefValue::Symbolic(_) => 3,
             },
-            Value::Object(positions) if positions.len() <= MOST_IN_FLAGS => positions.len() as u8,
-            Value::Log(Some(_)) => 1,
-            Value::Object(_) | Value::Index(_) | Value::Log(None) => 0,
+            RecordValue::Object(positions) if positions.len() <= MOST_IN_FLAGS => {
+                positions.len() as u8
+            }
+            RecordValue::Log(Some(_)) => 1,
+            RecordValue::Object(_) | RecordValue::Index(_) | RecordValue::Log(None) => 0,
         }
     }
 
     pub(super) fn write(&self, bytes: &mut Vec<u8>) {
         match self {
-            Value::Ref { index_delta, value } => {
+            RecordValue::Ref { index_delta, value } => {
                 varint::write(bytes, *index_delta);
                 write_reference(bytes, value);
             }
-            Value::Object(positions) => write_positions(bytes, positions),
-            Value::Index(position) => varint::write(bytes, *position),
-            Value::Log(Some(entry)) => write_log(bytes, entry),
-            Value::Log(None) => {}
+            RecordValue::Object(positions) => write_positions(bytes, positions),
+            RecordValue::Index(position) => varint::write(bytes, *position),
+            RecordValue::Log(Some(entry)) => write_log(bytes, entry),
+            RecordValue::Log(None) => {}
         }
     }
 }

@@ -8,9 +8,9 @@ use pronto_config::{Error, ErrorKind, Result, path};
 use pronto_io::error::IoContext;
 
 use super::super::tables::{
-    LogChange, StoredEntry, Tables, entries_of, from_tables, is_file, logged_names, target_of,
+    LogChange, RefStacks, StoredEntry, entries_of, from_tables, is_file, logged_names, target_of,
 };
-use super::super::{Broken, Host, LogLine, Reference, References, Target, name};
+use super::super::{BrokenRef, LogLine, RefHost, RefTarget, Reference, References, name};
 
 /// The root refs whose names do not end with `_HEAD`, apart from `HEAD`.
 const OTHER_ROOTS: [&str; 6] = [
@@ -24,7 +24,7 @@ const OTHER_ROOTS: [&str; 6] = [
 
 /// All refs and reflogs of a repository, in memory.
 #[derive(Debug)]
-pub(super) struct Content {
+pub(super) struct MigratedRefs {
     /// The refs: root refs first, then the others, each group sorted by name.
     pub(super) refs: Vec<Reference>,
     pub(super) logs: Vec<StoredLog>,
@@ -38,15 +38,15 @@ pub(super) struct StoredLog {
     pub(super) entries: Vec<StoredEntry>,
 }
 
-impl Content {
+impl MigratedRefs {
     /// Reads all refs, and all reflogs if `with_logs`.
     ///
     /// # Errors
     /// Fails with [`ErrorKind::Unsupported`] if a ref is broken, and with [`ErrorKind::Io`] if a
     /// file cannot be read.
-    pub(super) fn read(host: &dyn Host, with_logs: bool) -> Result<Content> {
+    pub(super) fn read(host: &dyn RefHost, with_logs: bool) -> Result<MigratedRefs> {
         let refs = host.refs();
-        let mut content = Content {
+        let mut content = MigratedRefs {
             refs: match refs.tables() {
                 Some(tables) => roots_in_tables(tables)?,
                 None => roots_in_files(refs)?,
@@ -58,21 +58,21 @@ impl Content {
                 Ok(found) => Reference {
                     name: found.name.to_owned(),
                     target: match found.symbolic {
-                        Some(to) => Target::Symbolic(to.clone()),
-                        None => Target::Object(found.id),
+                        Some(to) => RefTarget::Symbolic(to.clone()),
+                        None => RefTarget::Object(found.id),
                     },
                     peeled: found.peeled,
                 },
-                Err(Broken::Dangling(name)) => match refs.find(name)? {
+                Err(BrokenRef::Dangling(name)) => match refs.find(name)? {
                     Some(found) => found,
                     None => return Err(cannot_migrate(name)),
                 },
-                Err(Broken::Contents(name)) => return Err(cannot_migrate(name)),
+                Err(BrokenRef::Contents(name)) => return Err(cannot_migrate(name)),
             });
             Ok(ControlFlow::Continue(()))
         })?;
         for found in &mut content.refs {
-            if let (Target::Object(id), None) = (&found.target, found.peeled) {
+            if let (RefTarget::Object(id), None) = (&found.target, found.peeled) {
                 // The ref may point to a missing object, so an error is ignored.
                 found.peeled = host.peel_tag(*id).ok().flatten();
             }
@@ -129,7 +129,7 @@ fn roots_in_files(refs: &References) -> Result<Vec<Reference>> {
     Ok(found)
 }
 
-fn roots_in_tables(tables: &Tables) -> Result<Vec<Reference>> {
+fn roots_in_tables(tables: &RefStacks) -> Result<Vec<Reference>> {
     let snapshot = tables.shared()?.snapshot().map_err(from_tables)?;
     let mut records = snapshot.refs().map_err(from_tables)?;
     let mut found = Vec::new();
@@ -154,7 +154,7 @@ fn roots_in_tables(tables: &Tables) -> Result<Vec<Reference>> {
     Ok(found)
 }
 
-fn logs_in_tables(refs: &References, tables: &Tables) -> Result<Vec<StoredLog>> {
+fn logs_in_tables(refs: &References, tables: &RefStacks) -> Result<Vec<StoredLog>> {
     let snapshot = tables.shared()?.snapshot().map_err(from_tables)?;
     let mut logs = Vec::new();
     for name in logged_names(tables, &refs.common_dir)? {

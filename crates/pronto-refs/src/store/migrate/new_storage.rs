@@ -16,9 +16,9 @@ use pronto_io::sync::SyncMethod;
 
 use super::super::packed_file;
 use super::super::tables::{self, HEAD_STUB, from_tables};
-use super::super::{Host, References, Target};
-use super::content::{Content, root_names};
-use crate::reftable::{Additions, Limits, LogRecord, RefRecord, RefValue, Stack};
+use super::super::{RefHost, RefTarget, References};
+use super::content::{MigratedRefs, root_names};
+use crate::reftable::{Additions, LogRecord, RefRecord, RefValue, ReftableStack, UpdateIndexRange};
 
 /// The temporary directory in which the new storage is written.
 #[derive(Debug)]
@@ -49,14 +49,14 @@ impl NewStorage {
     }
 
     /// Writes one reftable with all refs and reflogs.
-    pub(super) fn write_tables(&self, host: &dyn Host, content: &Content) -> Result<()> {
+    pub(super) fn write_tables(&self, host: &dyn RefHost, content: &MigratedRefs) -> Result<()> {
         tables::prepare(&self.directory)?;
         self.write(host, Path::new("HEAD"), HEAD_STUB)?;
         // The environment is empty, because it could only turn off compaction, which a single table
         // does not need.
         let options = tables::options(host.config(), &Environment::default())?;
         let directory = self.directory.join(tables::DIRECTORY);
-        let stack = Stack::open(directory, host.refs().object_hash, options);
+        let stack = ReftableStack::open(directory, host.refs().object_hash, options);
         let stack = stack.map_err(from_tables)?;
         let mut transaction = stack.begin().map_err(from_tables)?;
         let first = transaction.next_update_index();
@@ -66,9 +66,11 @@ impl NewStorage {
                 name: found.name.as_bstr(),
                 update_index: first,
                 value: match (&found.target, &found.peeled) {
-                    (Target::Symbolic(to), _) => RefValue::Symbolic(to.as_bstr()),
-                    (Target::Object(object), Some(target)) => RefValue::Peeled { object, target },
-                    (Target::Object(id), None) => RefValue::Direct(id),
+                    (RefTarget::Symbolic(to), _) => RefValue::Symbolic(to.as_bstr()),
+                    (RefTarget::Object(object), Some(target)) => {
+                        RefValue::Peeled { object, target }
+                    }
+                    (RefTarget::Object(id), None) => RefValue::Direct(id),
                 },
             })
             .collect();
@@ -89,7 +91,7 @@ impl NewStorage {
             .logs
             .last()
             .map_or(first, |last| last.update_index);
-        additions.limits = Limits {
+        additions.limits = UpdateIndexRange {
             min: first,
             max: last,
         };
@@ -98,7 +100,7 @@ impl NewStorage {
     }
 
     /// Writes `packed-refs`, the files of symrefs and root refs, and reflogs.
-    pub(super) fn write_files(&self, host: &dyn Host, content: &Content) -> Result<()> {
+    pub(super) fn write_files(&self, host: &dyn RefHost, content: &MigratedRefs) -> Result<()> {
         for name in ["refs/heads", "refs/tags"] {
             let directory = self.directory.join(name);
             let made = fs::create_dir_all(&directory);
@@ -107,12 +109,12 @@ impl NewStorage {
         let mut packed = Vec::new();
         for found in &content.refs {
             let text = match &found.target {
-                Target::Object(id) if found.name.starts_with(b"refs/") => {
+                RefTarget::Object(id) if found.name.starts_with(b"refs/") => {
                     packed.push((found.name.as_bstr(), *id, found.peeled));
                     continue;
                 }
-                Target::Object(id) => format!("{id}\n").into_bytes(),
-                Target::Symbolic(to) => [b"ref: ", to.as_bytes(), b"\n"].concat(),
+                RefTarget::Object(id) => format!("{id}\n").into_bytes(),
+                RefTarget::Symbolic(to) => [b"ref: ", to.as_bytes(), b"\n"].concat(),
             };
             self.write(host, path::borrow(found.name.as_bstr()), &text)?;
         }
@@ -127,7 +129,7 @@ impl NewStorage {
         Ok(())
     }
 
-    fn write(&self, host: &dyn Host, name: &Path, text: &[u8]) -> Result<()> {
+    fn write(&self, host: &dyn RefHost, name: &Path, text: &[u8]) -> Result<()> {
         let sync: SyncMethod = host.fsync()?.of(Component::Reference);
         let file = self.directory.join(name);
         let failed = "could not write";
@@ -147,7 +149,7 @@ impl NewStorage {
 
     /// Replaces the files of refs, which no process reads any more, with the placeholder files of a
     /// repository with reftables.
-    pub(super) fn replace_files(&self, refs: &References, content: &Content) -> Result<()> {
+    pub(super) fn replace_files(&self, refs: &References, content: &MigratedRefs) -> Result<()> {
         self.put(refs, "HEAD")?;
         remove(&refs.common_dir.join("packed-refs"))?;
         let roots = content.refs.iter().map(|found| found.name.as_bstr());

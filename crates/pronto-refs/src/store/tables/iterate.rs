@@ -5,25 +5,25 @@ use std::ops::ControlFlow;
 use bstr::{BStr, BString, ByteSlice};
 use pronto_config::Result;
 
-use super::super::iterate::Visit;
-use super::super::{Broken, ReferenceRef, References, Resolved, Target, name};
-use super::{Tables, from_tables, target_of};
+use super::super::iterate::VisitRef;
+use super::super::{BrokenRef, RefTarget, ReferenceRef, References, ResolvedRef, name};
+use super::{RefStacks, from_tables, target_of};
 use crate::reftable::RefRecord;
 
 /// A per-worktree ref.
-struct Own {
+struct WorktreeRef {
     name: BString,
     /// The value of the ref; `None` if the ref is broken.
-    target: Option<Target>,
+    target: Option<RefTarget>,
 }
 
 impl References {
     /// Calls `visit` for each ref below `refs/` whose name starts with `prefix`.
     pub(in super::super) fn for_each_in_tables(
         &self,
-        tables: &Tables,
+        tables: &RefStacks,
         prefix: &BStr,
-        visit: Visit<'_>,
+        visit: VisitRef<'_>,
     ) -> Result<()> {
         let prefix = match b"refs/".starts_with(prefix) {
             true => BStr::new("refs/"),
@@ -54,10 +54,10 @@ impl References {
         Ok(())
     }
 
-    fn visit_record(&self, record: &RefRecord<'_>, visit: Visit<'_>) -> Result<ControlFlow<()>> {
+    fn visit_record(&self, record: &RefRecord<'_>, visit: VisitRef<'_>) -> Result<ControlFlow<()>> {
         let name = record.name;
         if !name::is_valid(name, name::Form::Full) {
-            return visit(Err(Broken::Contents(name)));
+            return visit(Err(BrokenRef::Contents(name)));
         }
         if let Some(id) = record.value.object() {
             return visit(Ok(ReferenceRef {
@@ -70,22 +70,22 @@ impl References {
         match target_of(name, record.value) {
             Ok(Some(target)) => self.visit_target(name, &target, visit),
             Ok(None) => Ok(ControlFlow::Continue(())),
-            Err(_) => visit(Err(Broken::Contents(name))),
+            Err(_) => visit(Err(BrokenRef::Contents(name))),
         }
     }
 
-    fn visit_own(&self, own: &Own, visit: Visit<'_>) -> Result<ControlFlow<()>> {
+    fn visit_own(&self, own: &WorktreeRef, visit: VisitRef<'_>) -> Result<ControlFlow<()>> {
         match &own.target {
             Some(target) => self.visit_target(own.name.as_bstr(), target, visit),
-            None => visit(Err(Broken::Contents(own.name.as_bstr()))),
+            None => visit(Err(BrokenRef::Contents(own.name.as_bstr()))),
         }
     }
 
     fn visit_target(
         &self,
         name: &BStr,
-        target: &Target,
-        visit: Visit<'_>,
+        target: &RefTarget,
+        visit: VisitRef<'_>,
     ) -> Result<ControlFlow<()>> {
         let found = |id, symbolic| ReferenceRef {
             name,
@@ -94,18 +94,18 @@ impl References {
             peeled: None,
         };
         match target {
-            Target::Object(id) => visit(Ok(found(*id, None))),
-            Target::Symbolic(to) => match self.resolve(to) {
-                Ok(Some(Resolved { id: Some(id), .. })) => visit(Ok(found(id, Some(to)))),
-                Ok(_) => visit(Err(Broken::Dangling(name))),
-                Err(_) => visit(Err(Broken::Contents(name))),
+            RefTarget::Object(id) => visit(Ok(found(*id, None))),
+            RefTarget::Symbolic(to) => match self.resolve(to) {
+                Ok(Some(ResolvedRef { id: Some(id), .. })) => visit(Ok(found(id, Some(to)))),
+                Ok(_) => visit(Err(BrokenRef::Dangling(name))),
+                Err(_) => visit(Err(BrokenRef::Contents(name))),
             },
         }
     }
 }
 
 /// Returns the per-worktree refs of a linked worktree.
-fn own_references(tables: &Tables, prefix: &BStr) -> Result<Vec<Own>> {
+fn own_references(tables: &RefStacks, prefix: &BStr) -> Result<Vec<WorktreeRef>> {
     let mut found = Vec::new();
     if !tables.is_linked() {
         return Ok(found);
@@ -116,7 +116,7 @@ fn own_references(tables: &Tables, prefix: &BStr) -> Result<Vec<Own>> {
         if name::is_per_worktree(record.name) {
             let is_valid = name::is_valid(record.name, name::Form::Full);
             let target = target_of(record.name, record.value).ok().flatten();
-            found.push(Own {
+            found.push(WorktreeRef {
                 name: record.name.to_owned(),
                 target: target.filter(|_| is_valid),
             });

@@ -6,9 +6,9 @@ use bstr::{BStr, BString, ByteSlice};
 use pronto_config::Result;
 use pronto_hash::{Kind, ObjectId};
 
-use super::super::{Log, RefNameRef, References, clean_message};
-use super::{Tables, from_tables};
-use crate::reftable::{LogEntry, Snapshot};
+use super::super::{RefNameRef, References, ReflogContent, clean_message};
+use super::{RefStacks, from_tables};
+use crate::reftable::{LogEntry, StackSnapshot};
 
 /// The length to which messages are truncated: half the default block size.
 const LONGEST_MESSAGE_BYTES: usize = 2048;
@@ -17,7 +17,7 @@ impl References {
     /// Returns whether the ref has a reflog in the tables.
     pub(in super::super) fn has_log_in_tables(
         &self,
-        tables: &Tables,
+        tables: &RefStacks,
         name: RefNameRef<'_>,
     ) -> Result<bool> {
         let (directory, rest) = self.base_of(name);
@@ -30,21 +30,21 @@ impl References {
     /// reflog.
     pub(in super::super) fn log_in_tables(
         &self,
-        tables: &Tables,
+        tables: &RefStacks,
         name: RefNameRef<'_>,
-    ) -> Result<Option<Log>> {
+    ) -> Result<Option<ReflogContent>> {
         let (directory, rest) = self.base_of(name);
         let snapshot = tables.snapshot(&directory)?;
         let entries = entries_of(&snapshot, rest)?;
         let lines = entries.iter().filter(|entry| !entry.is_marker());
         let content: Vec<Vec<u8>> = lines.map(StoredEntry::line).collect();
-        Ok((!entries.is_empty()).then(|| Log::of(content.concat())))
+        Ok((!entries.is_empty()).then(|| ReflogContent::of(content.concat())))
     }
 }
 
 /// The values of a ref before and after a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct LoggedUpdate {
     /// The old value; the null id if the ref did not exist.
     pub old: ObjectId,
     /// The new value; the null id if the ref is deleted.
@@ -96,7 +96,7 @@ impl StoredEntry {
     }
 
     /// Returns a new entry; `who` is the committer and the time in the format of a reflog line.
-    pub fn new(update_index: u64, change: &Change, who: &str, why: &BStr) -> Self {
+    pub fn new(update_index: u64, change: &LoggedUpdate, who: &str, why: &BStr) -> Self {
         let mut message = clean_message(why);
         // Git truncates messages to this length as well, because longer ones may not fit into a
         // block.
@@ -159,7 +159,7 @@ impl StoredEntry {
 ///
 /// # Errors
 /// Fails with `ErrorKind::Reference` if a table is malformed.
-pub fn entries_of(snapshot: &Snapshot, name: &BStr) -> Result<Vec<StoredEntry>> {
+pub fn entries_of(snapshot: &StackSnapshot, name: &BStr) -> Result<Vec<StoredEntry>> {
     let mut records = snapshot.log_of(name).map_err(from_tables)?;
     let mut entries = Vec::new();
     while let Some(record) = records.next().map_err(from_tables)? {
@@ -177,7 +177,7 @@ pub fn entries_of(snapshot: &Snapshot, name: &BStr) -> Result<Vec<StoredEntry>> 
 /// # Errors
 /// Fails if a table cannot be read or is malformed, or if `visit` fails.
 pub fn log_ids(
-    tables: &Tables,
+    tables: &RefStacks,
     directory: &Path,
     mut visit: impl FnMut(&BStr, ObjectId) -> Result<()>,
 ) -> Result<()> {
@@ -196,7 +196,7 @@ pub fn log_ids(
 ///
 /// # Errors
 /// Fails if a table cannot be read or is malformed.
-pub fn logged_names(tables: &Tables, directory: &Path) -> Result<Vec<BString>> {
+pub fn logged_names(tables: &RefStacks, directory: &Path) -> Result<Vec<BString>> {
     let mut names: Vec<BString> = Vec::new();
     log_ids(tables, directory, |name, _| {
         if names.last().is_none_or(|last| last != name) {
@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn entries_are_lines_of_files() {
         let hash = Kind::Sha1;
-        let change = Change {
+        let change = LoggedUpdate {
             old: hash.null(),
             new: ObjectId::empty_tree(hash),
         };

@@ -3,23 +3,25 @@
 use bstr::{BStr, ByteSlice};
 
 use super::super::tables::LogChange as LogIds;
-use super::super::{Host, RefNameRef, References, Target, log};
-use super::{Change, Step, rename};
+use super::super::{RefHost, RefNameRef, RefTarget, References, log};
+use super::{RefChangeKind, RefEdit, rename};
 use pronto_config::lock::Lock;
 use pronto_config::{Error, ErrorKind, Result};
 
 /// Returns the old and the new id for the reflog entry; `None` if the step is not logged.
-pub(super) fn logged_ids(repository: &dyn Host, step: &Step) -> Option<LogIds> {
+pub(super) fn logged_ids(repository: &dyn RefHost, step: &RefEdit) -> Option<LogIds> {
     let null = repository.refs().object_hash().null();
     let new = match &step.change {
-        Change::Set(Target::Object(id)) => *id,
+        RefChangeKind::Set(RefTarget::Object(id)) => *id,
         // As in Git, the entry in the reflog of `HEAD` does not record the object to which the new
         // branch points.
-        Change::Set(Target::Symbolic(_)) if step.only_log => null,
+        RefChangeKind::Set(RefTarget::Symbolic(_)) if step.only_log => null,
         // A symref to a broken ref, or to itself, resolves to no object.
-        Change::Set(Target::Symbolic(target)) => repository.refs().id_of(target).ok()??,
-        Change::Delete if step.only_log => null,
-        Change::Delete | Change::Verify => return None,
+        RefChangeKind::Set(RefTarget::Symbolic(target)) => {
+            repository.refs().id_of(target).ok()??
+        }
+        RefChangeKind::Delete if step.only_log => null,
+        RefChangeKind::Delete | RefChangeKind::Verify => return None,
     };
     Some(LogIds {
         old: step.old.unwrap_or(null),
@@ -29,8 +31,8 @@ pub(super) fn logged_ids(repository: &dyn Host, step: &Step) -> Option<LogIds> {
 
 /// Writes the entry of `step` to the reflog of its ref.
 pub(super) fn write_log(
-    repository: &dyn Host,
-    step: &Step,
+    repository: &dyn RefHost,
+    step: &RefEdit,
     who: &mut Option<String>,
 ) -> Result<()> {
     if step.log_from.is_some() {

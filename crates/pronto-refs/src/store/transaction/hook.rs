@@ -2,14 +2,14 @@
 
 use bstr::{BStr, ByteVec};
 
-use super::super::Host;
-use super::super::Target;
-use super::{Change, Edit, Expected};
+use super::super::RefHost;
+use super::super::RefTarget;
+use super::{Edit, ExpectedValue, RefChangeKind};
 use pronto_config::{Error, ErrorKind, Result};
 
 /// A line of the standard input of the hook, for one ref.
 #[derive(Debug)]
-pub(in super::super) struct Line<'a> {
+pub(in super::super) struct HookLine<'a> {
     /// The expected old value: an object id, or `ref:` and a ref name. `None` if any value is
     /// accepted.
     pub(in super::super) old: Option<String>,
@@ -21,9 +21,9 @@ pub(in super::super) struct Line<'a> {
 
 /// Runs the hook with `state` and one line for each ref. Returns the exit code of the hook.
 pub(in super::super) fn run<'a>(
-    repository: &dyn Host,
+    repository: &dyn RefHost,
     state: &str,
-    lines: impl IntoIterator<Item = Line<'a>>,
+    lines: impl IntoIterator<Item = HookLine<'a>>,
 ) -> Result<Option<i32>> {
     let null = repository.refs().object_hash().null().to_string();
     let mut input = Vec::new();
@@ -45,19 +45,19 @@ pub(in super::super) fn refused(state: &str) -> Error {
 }
 
 /// Returns the line of the hook's standard input for `edit`.
-pub(super) fn line_of(edit: &Edit) -> Line<'_> {
+pub(super) fn line_of(edit: &Edit) -> HookLine<'_> {
     let symbolic = |target: &BStr| format!("ref:{target}");
     let old = match &edit.expected {
-        Expected::Object(id) => Some(id.to_string()),
-        Expected::Symbolic(target) => Some(symbolic(target.as_ref())),
-        Expected::Anything | Expected::Missing | Expected::Existing => None,
+        ExpectedValue::Object(id) => Some(id.to_string()),
+        ExpectedValue::Symbolic(target) => Some(symbolic(target.as_ref())),
+        ExpectedValue::Anything | ExpectedValue::Missing | ExpectedValue::Existing => None,
     };
     let new = match &edit.change {
-        Change::Set(Target::Object(id)) => Some(id.to_string()),
-        Change::Set(Target::Symbolic(target)) => Some(symbolic(target)),
-        Change::Delete | Change::Verify => None,
+        RefChangeKind::Set(RefTarget::Object(id)) => Some(id.to_string()),
+        RefChangeKind::Set(RefTarget::Symbolic(target)) => Some(symbolic(target)),
+        RefChangeKind::Delete | RefChangeKind::Verify => None,
     };
-    Line {
+    HookLine {
         old,
         new,
         name: edit.name.as_ref(),

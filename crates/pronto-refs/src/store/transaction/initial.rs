@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use bstr::{BStr, ByteSlice};
 use pronto_hash::ObjectId;
 
-use super::super::Host;
+use super::super::RefHost;
 use super::super::packed_file::{self, PackedLock};
-use super::super::{Target, name};
-use super::{Change, Edit, Transaction, prepare};
+use super::super::{RefTarget, name};
+use super::{Edit, RefChangeKind, Transaction, prepare};
 use pronto_config::{Error, ErrorKind, Result};
 
-pub(super) fn commit(repository: &dyn Host, edits: &[Edit]) -> Result<()> {
+pub(super) fn commit(repository: &dyn RefHost, edits: &[Edit]) -> Result<()> {
     if repository.refs().tables().is_some() {
         let mut all = Transaction::new(repository);
         for edit in edits {
@@ -36,7 +36,9 @@ pub(super) fn commit(repository: &dyn Host, edits: &[Edit]) -> Result<()> {
     let mut others = Transaction::new(repository);
     for edit in edits {
         match &edit.change {
-            Change::Set(Target::Object(id)) if !name::is_pseudo_syntax(edit.name.as_bstr()) => {
+            RefChangeKind::Set(RefTarget::Object(id))
+                if !name::is_pseudo_syntax(edit.name.as_bstr()) =>
+            {
                 let peeled = match edit.peeled {
                     Some(peeled) => Some(peeled),
                     None => repository.peel_tag(*id)?,
@@ -66,7 +68,7 @@ pub(super) fn commit(repository: &dyn Host, edits: &[Edit]) -> Result<()> {
         existing.intact()?;
     }
     lock.write(repository, &text)?;
-    lock.put_in_place()?;
+    lock.rename_into_place()?;
     drop(lock);
     others.commit()
 }

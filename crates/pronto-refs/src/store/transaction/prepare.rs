@@ -6,12 +6,15 @@ use std::time::Duration;
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 
-use super::super::loose::{self, Contents};
+use super::super::loose::{self, LooseRefContents};
 use super::super::patience::patience;
-use super::super::{BadName, RefName, RefNameRef, Target};
-use super::super::{Host, log};
+use super::super::{BadName, RefName, RefNameRef, RefTarget};
+use super::super::{RefHost, log};
 use super::tables::Stacks;
-use super::{Change, Edit, Expected, Prepared, Reason, Refusal, Step, bad_name, packed, rename};
+use super::{
+    Edit, ExpectedValue, PreparedTransaction, Reason, RefChangeKind, RefEdit, RejectedEdit,
+    bad_name, packed, rename,
+};
 use pronto_config::durability::Component;
 use pronto_config::lock::{Lock, Marking};
 use pronto_config::{Error, ErrorKind, Result};
@@ -24,16 +27,16 @@ const MAX_SYMBOLIC_DEPTH: usize = 5;
 /// Prepares all of `edits`. With `refusals`, edits that cannot be made are skipped and added to
 /// `refusals`.
 pub(super) fn prepare<'r>(
-    repository: &'r dyn Host,
+    repository: &'r dyn RefHost,
     edits: Vec<Edit>,
-    refusals: Option<&mut Vec<Refusal>>,
-) -> Result<Prepared<'r>> {
+    refusals: Option<&mut Vec<RejectedEdit>>,
+) -> Result<PreparedTransaction<'r>> {
     let names = check_names(&edits)?;
     repository.refs().log_policy()?;
     let head = match repository.refs().find("HEAD") {
         Ok(Some(found)) => match found.target {
-            Target::Symbolic(target) => Some(target.into_inner()),
-            Target::Object(_) => None,
+            RefTarget::Symbolic(target) => Some(target.into_inner()),
+            RefTarget::Object(_) => None,
         },
         _ => None,
     };
@@ -45,7 +48,7 @@ pub(super) fn prepare<'r>(
         }
         None => None,
     };
-    let mut preparation = Preparation {
+    let mut preparation = TransactionPreparation {
         repository,
         stacks,
         patience: patience(repository.config())?,
@@ -68,13 +71,13 @@ pub(super) fn prepare<'r>(
         }
     }
     kept.append(&mut followed);
-    let Preparation { steps, stacks, .. } = preparation;
+    let TransactionPreparation { steps, stacks, .. } = preparation;
     let gone = steps
         .iter()
-        .filter(|step| step.change == Change::Delete && !step.only_log && !step.in_tables)
+        .filter(|step| step.change == RefChangeKind::Delete && !step.only_log && !step.in_tables)
         .map(|step| step.name.as_bstr().to_owned());
     let packed = packed::prepare(repository, gone.collect())?;
-    Ok(Prepared {
+    Ok(PreparedTransaction {
         repository,
         edits: kept,
         steps,
@@ -101,13 +104,13 @@ pub(super) fn check_names(edits: &[Edit]) -> Result<BTreeSet<BString>> {
 fn checked_name(edit: &Edit) -> Result<RefNameRef<'_>, BadName> {
     let name = edit.name.as_bstr();
     match edit.change {
-        Change::Set(_) => RefNameRef::new(name),
-        Change::Delete | Change::Verify => RefNameRef::existing(name),
+        RefChangeKind::Set(_) => RefNameRef::new(name),
+        RefChangeKind::Delete | RefChangeKind::Verify => RefNameRef::existing(name),
     }
 }
 
-struct Preparation<'r> {
-    repository: &'r dyn Host,
+struct TransactionPreparation<'r> {
+    repository: &'r dyn RefHost,
     /// The locked reftable stacks.
     stacks: Option<Stacks<'r>>,
     patience: Duration,
@@ -116,27 +119,27 @@ struct Preparation<'r> {
     names: BTreeSet<BString>,
     /// Directories that are known not to conflict with a ref name.
     free_directories: HashSet<BString>,
-    steps: Vec<Step>,
+    steps: Vec<RefEdit>,
 }
 
 /// The value of a ref, read under its lock.
-struct Current {
-    contents: Option<Contents>,
+struct LockedValue {
+    contents: Option<LooseRefContents>,
     is_loose: bool,
 }
 
-impl Preparation<'_> {
+impl TransactionPreparation<'_> {
     /// Returns the reason why `edit` alone failed with `error`.
-    fn refuse(&mut self, edit: &Edit, error: Error) -> Result<Refusal> {
+    fn refuse(&mut self, edit: &Edit, error: Error) -> Result<RejectedEdit> {
         let reason = match (error.kind(), &edit.expected) {
             (ErrorKind::NameConflict, _) => Reason::NameConflict,
-            (ErrorKind::Moved, Expected::Missing) => Reason::Exists,
+            (ErrorKind::Moved, ExpectedValue::Missing) => Reason::Exists,
             (ErrorKind::Moved, _) => match self.repository.refs().find(&edit.name)? {
                 Some(_) => Reason::Moved,
                 None => Reason::Missing,
             },
             _ => match &edit.change {
-                Change::Set(Target::Object(id))
+                RefChangeKind::Set(RefTarget::Object(id))
                     if self
                         .repository
                         .check_storable(edit.name.as_bstr(), id)
@@ -148,7 +151,7 @@ impl Preparation<'_> {
             },
         };
         self.names.remove(&edit.name);
-        Ok(Refusal {
+        Ok(RejectedEdit {
             name: edit.name.clone(),
             reason,
             error,
@@ -173,7 +176,8 @@ impl Preparation<'_> {
         let mut passed: Vec<usize> = Vec::new();
         for _ in 0..=MAX_SYMBOLIC_DEPTH {
             let (mut lock, current) = self.lock(edit, name.borrow())?;
-            if let (true, Some(Contents::Symbolic(next))) = (edit.follow, &current.contents) {
+            if let (true, Some(LooseRefContents::Symbolic(next))) = (edit.follow, &current.contents)
+            {
                 let next = RefName::new(next.clone()).map_err(|_| {
                     let reason = format!("unable to resolve reference '{name}': reference broken");
                     cannot_lock(edit, &reason)
@@ -192,7 +196,7 @@ impl Preparation<'_> {
             for &at in &passed {
                 self.steps[at].old = old;
             }
-            if current.contents.is_none() && matches!(edit.change, Change::Set(_)) {
+            if current.contents.is_none() && matches!(edit.change, RefChangeKind::Set(_)) {
                 let in_tables = self.stacks.is_some();
                 self.check_available(&name)
                     .map_err(|error| match in_tables {
@@ -205,7 +209,7 @@ impl Preparation<'_> {
             done.is_loose = current.is_loose;
             self.write(&mut done, &current)?;
             // As in Git, an entry is written even if the branch already has the new value.
-            let is_logged = edit.change != Change::Verify;
+            let is_logged = edit.change != RefChangeKind::Verify;
             self.steps.push(done);
             if is_logged && !through_head && self.head.as_ref().is_some_and(|head| name == *head) {
                 self.add_head(edit, old)?;
@@ -236,13 +240,13 @@ impl Preparation<'_> {
     }
 
     /// Locks the ref, unless its reftable stack is locked already, and reads its value.
-    fn lock(&mut self, edit: &Edit, name: RefNameRef<'_>) -> Result<(Option<Lock>, Current)> {
+    fn lock(&mut self, edit: &Edit, name: RefNameRef<'_>) -> Result<(Option<Lock>, LockedValue)> {
         let refs = self.repository.refs();
         if let (Some(stacks), Some(tables)) = (&mut self.stacks, refs.tables())
             && let Some(contents) = stacks.current(refs, tables, name)?
         {
             let is_loose = false;
-            return Ok((None, Current { contents, is_loose }));
+            return Ok((None, LockedValue { contents, is_loose }));
         }
         let file = refs.file_of(name);
         // Each marked lock keeps a file descriptor open.
@@ -270,42 +274,46 @@ impl Preparation<'_> {
             loose::read(&file, &name, hash).map_err(|error| cannot_lock(edit, error.message()))?;
         let is_loose = found.is_some();
         let contents = match found {
-            Some(Contents::DanglingLink) => None,
+            Some(LooseRefContents::DanglingLink) => None,
             Some(contents) => Some(contents),
             None if self.stacks.is_some() => None,
             None => {
                 let found = refs.find_packed(&name)?;
                 let id = found.and_then(|found| found.target.object());
-                id.map(Contents::Object)
+                id.map(LooseRefContents::Object)
             }
         };
-        Ok((Some(lock), Current { contents, is_loose }))
+        Ok((Some(lock), LockedValue { contents, is_loose }))
     }
 
     /// Returns the object to which the ref resolves before the change.
-    fn old_value(&self, edit: &Edit, current: &Current) -> Result<Option<ObjectId>> {
+    fn old_value(&self, edit: &Edit, current: &LockedValue) -> Result<Option<ObjectId>> {
         match &current.contents {
-            None | Some(Contents::DanglingLink) => Ok(None),
-            Some(Contents::Object(id)) => Ok(Some(*id)),
-            Some(Contents::Symbolic(target)) => match self.repository.refs().id_of(target) {
-                Ok(id) => Ok(id),
-                Err(_) if edit.expected == Expected::Anything => Ok(None),
-                Err(_) => Err(cannot_lock(edit, "error reading reference")),
-            },
+            None | Some(LooseRefContents::DanglingLink) => Ok(None),
+            Some(LooseRefContents::Object(id)) => Ok(Some(*id)),
+            Some(LooseRefContents::Symbolic(target)) => {
+                match self.repository.refs().id_of(target) {
+                    Ok(id) => Ok(id),
+                    Err(_) if edit.expected == ExpectedValue::Anything => Ok(None),
+                    Err(_) => Err(cannot_lock(edit, "error reading reference")),
+                }
+            }
         }
     }
 
-    fn write(&self, step: &mut Step, current: &Current) -> Result<()> {
+    fn write(&self, step: &mut RefEdit, current: &LockedValue) -> Result<()> {
         let text = match &step.change {
-            Change::Set(Target::Object(id)) if current.contents == Some(Contents::Object(*id)) => {
+            RefChangeKind::Set(RefTarget::Object(id))
+                if current.contents == Some(LooseRefContents::Object(*id)) =>
+            {
                 None
             }
-            Change::Set(Target::Object(id)) => {
+            RefChangeKind::Set(RefTarget::Object(id)) => {
                 self.repository.check_storable(&step.name, id)?;
                 Some(format!("{id}\n"))
             }
-            Change::Set(Target::Symbolic(target)) => Some(format!("ref: {target}\n")),
-            Change::Delete | Change::Verify => None,
+            RefChangeKind::Set(RefTarget::Symbolic(target)) => Some(format!("ref: {target}\n")),
+            RefChangeKind::Delete | RefChangeKind::Verify => None,
         };
         step.must_move = text.is_some();
         if let Some(lock) = &mut step.lock {
@@ -327,7 +335,7 @@ impl Preparation<'_> {
             let file = refs.file_of(place);
             return match self.stacks.is_none() && is_blocked(&file) {
                 true => {
-                    let said = refs.spoken_file(&file);
+                    let said = refs.display_file(&file);
                     let said = said.display();
                     fail(format!(
                         "there is a non-empty directory '{said}' blocking reference '{name}'"
@@ -363,8 +371,8 @@ impl Preparation<'_> {
     }
 }
 
-fn step(edit: &Edit, name: RefName, lock: Option<Lock>, only_log: bool) -> Step {
-    Step {
+fn step(edit: &Edit, name: RefName, lock: Option<Lock>, only_log: bool) -> RefEdit {
+    RefEdit {
         in_tables: lock.is_none(),
         name,
         change: edit.change.clone(),
@@ -390,8 +398,8 @@ fn is_blocked(file: &std::path::Path) -> bool {
 fn must_exist(edit: &Edit) -> bool {
     matches!(
         edit.expected,
-        Expected::Existing | Expected::Object(_) | Expected::Symbolic(_)
-    ) && !matches!(&edit.expected, Expected::Object(id) if id.is_null())
+        ExpectedValue::Existing | ExpectedValue::Object(_) | ExpectedValue::Symbolic(_)
+    ) && !matches!(&edit.expected, ExpectedValue::Object(id) if id.is_null())
 }
 
 fn cannot_lock(edit: &Edit, reason: &str) -> Error {
@@ -408,38 +416,42 @@ fn conflicting(edit: &Edit, error: &Error) -> Error {
     cannot_lock(edit, error.message()).map_kind(|_| kind)
 }
 
-fn check_expected(edit: &Edit, current: &Current, old: Option<ObjectId>) -> Result<()> {
+fn check_expected(edit: &Edit, current: &LockedValue, old: Option<ObjectId>) -> Result<()> {
     let name = &edit.name;
     let fail = |reason: String| Err(cannot_lock(edit, &reason).map_kind(|_| ErrorKind::Moved));
     match (&edit.expected, old) {
-        (Expected::Anything, _) => Ok(()),
-        (Expected::Missing, _) if current.contents.is_none() => Ok(()),
-        (Expected::Missing, None) => fail("dangling symref already exists".into()),
-        (Expected::Missing, Some(_)) => fail("reference already exists".into()),
-        (Expected::Object(id), _) if id.is_null() => {
+        (ExpectedValue::Anything, _) => Ok(()),
+        (ExpectedValue::Missing, _) if current.contents.is_none() => Ok(()),
+        (ExpectedValue::Missing, None) => fail("dangling symref already exists".into()),
+        (ExpectedValue::Missing, Some(_)) => fail("reference already exists".into()),
+        (ExpectedValue::Object(id), _) if id.is_null() => {
             let edit = Edit {
-                expected: Expected::Missing,
+                expected: ExpectedValue::Missing,
                 ..edit.clone()
             };
             check_expected(&edit, current, old)
         }
-        (Expected::Existing, _) if current.contents.is_some() => Ok(()),
-        (Expected::Existing, _) => fail(format!("unable to resolve reference '{name}'")),
-        (Expected::Object(id), Some(found)) if *id == found => Ok(()),
-        (Expected::Object(id), Some(found)) => fail(format!("is at {found} but expected {id}")),
-        (Expected::Object(_), None) if current.contents.is_none() => {
+        (ExpectedValue::Existing, _) if current.contents.is_some() => Ok(()),
+        (ExpectedValue::Existing, _) => fail(format!("unable to resolve reference '{name}'")),
+        (ExpectedValue::Object(id), Some(found)) if *id == found => Ok(()),
+        (ExpectedValue::Object(id), Some(found)) => {
+            fail(format!("is at {found} but expected {id}"))
+        }
+        (ExpectedValue::Object(_), None) if current.contents.is_none() => {
             fail(format!("unable to resolve reference '{name}'"))
         }
-        (Expected::Object(id), None) => fail(format!("reference is missing but expected {id}")),
-        (Expected::Symbolic(wanted), _) => match &current.contents {
-            Some(Contents::Symbolic(target)) if target == wanted => Ok(()),
-            Some(Contents::Symbolic(target)) => {
+        (ExpectedValue::Object(id), None) => {
+            fail(format!("reference is missing but expected {id}"))
+        }
+        (ExpectedValue::Symbolic(wanted), _) => match &current.contents {
+            Some(LooseRefContents::Symbolic(target)) if target == wanted => Ok(()),
+            Some(LooseRefContents::Symbolic(target)) => {
                 fail(format!("is at {target} but expected {wanted}"))
             }
-            Some(Contents::Object(_)) => fail(format!(
+            Some(LooseRefContents::Object(_)) => fail(format!(
                 "expected symref with target '{wanted}': but is a regular ref"
             )),
-            None | Some(Contents::DanglingLink) => {
+            None | Some(LooseRefContents::DanglingLink) => {
                 fail(format!("unable to resolve reference '{name}'"))
             }
         },

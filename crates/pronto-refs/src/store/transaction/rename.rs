@@ -4,8 +4,8 @@
 use bstr::{BString, ByteSlice};
 
 use super::super::tables::{LogChange as LogIds, StoredEntry};
-use super::super::{Host, RefName, Target, log};
-use super::{Change, Edit, Expected, Step, Transaction};
+use super::super::{RefHost, RefName, RefTarget, log};
+use super::{Edit, ExpectedValue, RefChangeKind, RefEdit, Transaction};
 use pronto_config::Result;
 
 /// A ref to be renamed.
@@ -16,9 +16,9 @@ pub struct Rename {
     /// The new full name of the ref, which must not exist.
     pub to: BString,
     /// The target that the ref must have before the renaming.
-    pub current: Target,
+    pub current: RefTarget,
     /// The target of the ref after the renaming.
-    pub target: Target,
+    pub target: RefTarget,
     /// The message of the entry that is added to the reflog, if the ref has a reflog.
     pub message: BString,
 }
@@ -27,14 +27,14 @@ impl Transaction<'_> {
     /// Renames a ref together with its reflog.
     pub fn rename(&mut self, rename: Rename) -> &mut Self {
         let expected = match rename.current {
-            Target::Object(id) => Expected::Object(id),
-            Target::Symbolic(name) => Expected::Symbolic(name.into_inner()),
+            RefTarget::Object(id) => ExpectedValue::Object(id),
+            RefTarget::Symbolic(name) => ExpectedValue::Symbolic(name.into_inner()),
         };
         self.delete(&rename.from, expected);
         self.push(Edit {
             name: rename.to,
-            change: Change::Set(rename.target),
-            expected: Expected::Missing,
+            change: RefChangeKind::Set(rename.target),
+            expected: ExpectedValue::Missing,
             message: Some(rename.message),
             follow: false,
             create_log: false,
@@ -45,16 +45,20 @@ impl Transaction<'_> {
 }
 
 /// Returns the ids in the entry that records the renaming: the null ids for a symref.
-fn ids(repository: &dyn Host, step: &Step) -> LogIds {
+fn ids(repository: &dyn RefHost, step: &RefEdit) -> LogIds {
     let id = match &step.change {
-        Change::Set(Target::Object(id)) => *id,
+        RefChangeKind::Set(RefTarget::Object(id)) => *id,
         _ => repository.refs().object_hash().null(),
     };
     LogIds { old: id, new: id }
 }
 
 /// Moves the reflog of the renamed ref of `step`, as a file, and appends an entry.
-pub(super) fn move_log(repository: &dyn Host, step: &Step, who: &mut Option<String>) -> Result<()> {
+pub(super) fn move_log(
+    repository: &dyn RefHost,
+    step: &RefEdit,
+    who: &mut Option<String>,
+) -> Result<()> {
     let refs = repository.refs();
     let Some(from) = &step.log_from else {
         return Ok(());
@@ -78,8 +82,8 @@ pub(super) fn move_log(repository: &dyn Host, step: &Step, who: &mut Option<Stri
 /// Returns the reflog entries of the renamed ref of `step`: `before`, its former entries, and the
 /// entry that records the renaming. Returns no entries if the ref had none.
 pub(super) fn entries(
-    repository: &dyn Host,
-    step: &Step,
+    repository: &dyn RefHost,
+    step: &RefEdit,
     mut before: Vec<StoredEntry>,
     who: &mut Option<String>,
 ) -> Result<Vec<StoredEntry>> {

@@ -9,22 +9,22 @@ use bstr::{BStr, ByteSlice};
 use pronto_config::{Error, ErrorKind, Result};
 use pronto_hash::ObjectId;
 
-use super::super::loose::Contents;
-use super::super::tables::{StoredEntry, Tables, entries_of, from_tables, is_file};
-use super::super::{Host, RefNameRef, References, Target};
-use super::{Change, Edit, Step, rename};
+use super::super::loose::LooseRefContents;
+use super::super::tables::{RefStacks, StoredEntry, entries_of, from_tables, is_file};
+use super::super::{RefHost, RefNameRef, RefTarget, References};
+use super::{Edit, RefChangeKind, RefEdit, rename};
 use crate::reftable::{self, Additions, LogRecord, RefRecord, RefValue};
 
 /// The stacks that a transaction has locked.
 #[derive(Debug, Default)]
 pub(super) struct Stacks<'r> {
-    shared: Option<reftable::Transaction<'r>>,
-    own: Option<reftable::Transaction<'r>>,
+    shared: Option<reftable::StackTransaction<'r>>,
+    own: Option<reftable::StackTransaction<'r>>,
 }
 
 /// The stack that stores a ref: shared, or of this worktree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Side {
+enum TableStack {
     Shared,
     Own,
 }
@@ -34,7 +34,7 @@ impl<'r> Stacks<'r> {
     /// `HEAD` points, whose changes the reflog of `HEAD` records.
     pub(super) fn begin(
         refs: &'r References,
-        tables: &'r Tables,
+        tables: &'r RefStacks,
         edits: &[Edit],
         head: Option<&BStr>,
     ) -> Result<Self> {
@@ -45,12 +45,12 @@ impl<'r> Stacks<'r> {
                 continue;
             };
             match side_of(refs, tables, name) {
-                Some(Side::Own) => {
+                Some(TableStack::Own) => {
                     needs_own = true;
                     // The ref may be a symref to a shared ref.
                     needs_shared |= edit.follow;
                 }
-                Some(Side::Shared) => {
+                Some(TableStack::Shared) => {
                     needs_shared = true;
                     needs_own |= tables.is_linked() && head == Some(edit.name.as_bstr());
                 }
@@ -58,18 +58,22 @@ impl<'r> Stacks<'r> {
             }
         }
         if needs_shared {
-            stacks.lock(tables, Side::Shared)?;
+            stacks.lock(tables, TableStack::Shared)?;
         }
         if needs_own {
-            stacks.lock(tables, Side::Own)?;
+            stacks.lock(tables, TableStack::Own)?;
         }
         Ok(stacks)
     }
 
-    fn lock(&mut self, tables: &'r Tables, side: Side) -> Result<&reftable::Transaction<'r>> {
+    fn lock(
+        &mut self,
+        tables: &'r RefStacks,
+        side: TableStack,
+    ) -> Result<&reftable::StackTransaction<'r>> {
         let (slot, stack) = match side {
-            Side::Shared => (&mut self.shared, tables.shared()?),
-            Side::Own => (&mut self.own, tables.own()?),
+            TableStack::Shared => (&mut self.shared, tables.shared()?),
+            TableStack::Own => (&mut self.own, tables.own()?),
         };
         match slot {
             Some(transaction) => Ok(transaction),
@@ -91,9 +95,9 @@ impl<'r> Stacks<'r> {
     pub(super) fn current(
         &mut self,
         refs: &References,
-        tables: &'r Tables,
+        tables: &'r RefStacks,
         name: RefNameRef<'_>,
-    ) -> Result<Option<Option<Contents>>> {
+    ) -> Result<Option<Option<LooseRefContents>>> {
         let (directory, rest) = refs.base_of(name);
         if is_file(rest) {
             return Ok(None);
@@ -105,17 +109,20 @@ impl<'r> Stacks<'r> {
         let found = transaction.snapshot().find(rest).map_err(from_tables)?;
         Ok(Some(found.and_then(|entry| match entry.value {
             RefValue::Deletion => None,
-            RefValue::Symbolic(target) => Some(Contents::Symbolic(target.to_owned())),
+            RefValue::Symbolic(target) => Some(LooseRefContents::Symbolic(target.to_owned())),
             RefValue::Direct(id) | RefValue::Peeled { object: id, .. } => {
-                Some(Contents::Object(id.to_owned()))
+                Some(LooseRefContents::Object(id.to_owned()))
             }
         })))
     }
 
     /// Writes the changes of the steps, and releases the locks.
-    pub(super) fn commit(self, repository: &dyn Host, steps: &[Step]) -> Result<()> {
+    pub(super) fn commit(self, repository: &dyn RefHost, steps: &[RefEdit]) -> Result<()> {
         let mut who = None;
-        for (side, transaction) in [(Side::Shared, self.shared), (Side::Own, self.own)] {
+        for (side, transaction) in [
+            (TableStack::Shared, self.shared),
+            (TableStack::Own, self.own),
+        ] {
             let Some(mut transaction) = transaction else {
                 continue;
             };
@@ -134,14 +141,14 @@ fn of_another(directory: &std::path::Path) -> Error {
 }
 
 /// Returns the stack of the ref; `None` if the ref belongs to another worktree or is a file.
-fn side_of(refs: &References, tables: &Tables, name: RefNameRef<'_>) -> Option<Side> {
+fn side_of(refs: &References, tables: &RefStacks, name: RefNameRef<'_>) -> Option<TableStack> {
     let (directory, rest): (PathBuf, &BStr) = refs.base_of(name);
     if is_file(rest) {
         None
     } else if directory == refs.common_dir {
-        Some(Side::Shared)
+        Some(TableStack::Shared)
     } else if tables.is_linked() && directory == refs.git_dir {
-        Some(Side::Own)
+        Some(TableStack::Own)
     } else {
         None
     }
@@ -149,8 +156,8 @@ fn side_of(refs: &References, tables: &Tables, name: RefNameRef<'_>) -> Option<S
 
 /// The records of a new table, with the data that the records borrow.
 #[derive(Debug, Default)]
-struct Changes<'s> {
-    refs: Vec<RefChange<'s>>,
+struct TableChanges<'s> {
+    refs: Vec<RefTableChange<'s>>,
     logs: Vec<LogChange<'s>>,
     update_index: u64,
     /// The number of reflog entries that were moved by a renaming.
@@ -158,7 +165,7 @@ struct Changes<'s> {
 }
 
 #[derive(Debug)]
-struct RefChange<'s> {
+struct RefTableChange<'s> {
     name: &'s BStr,
     value: NewValue<'s>,
 }
@@ -184,16 +191,16 @@ enum LogChange<'s> {
 }
 
 fn changes<'s>(
-    repository: &dyn Host,
-    side: Side,
-    steps: &'s [Step],
-    transaction: &reftable::Transaction<'_>,
+    repository: &dyn RefHost,
+    side: TableStack,
+    steps: &'s [RefEdit],
+    transaction: &reftable::StackTransaction<'_>,
     who: &mut Option<String>,
-) -> Result<Changes<'s>> {
+) -> Result<TableChanges<'s>> {
     let refs = repository.refs();
-    let mut changes = Changes {
+    let mut changes = TableChanges {
         update_index: transaction.next_update_index(),
-        ..Changes::default()
+        ..TableChanges::default()
     };
     let Some(tables) = refs.tables() else {
         return Ok(changes);
@@ -204,12 +211,12 @@ fn changes<'s>(
             continue;
         }
         let rest = rest_of(refs, step);
-        let is_gone = step.change == Change::Delete && !step.only_log;
+        let is_gone = step.change == RefChangeKind::Delete && !step.only_log;
         if is_gone {
             // As in Git, a deletion record is written only for a ref that exists.
             let found = transaction.snapshot().find(rest).map_err(from_tables)?;
             if found.is_some_and(|entry| !matches!(entry.value, RefValue::Deletion)) {
-                changes.refs.push(RefChange {
+                changes.refs.push(RefTableChange {
                     name: rest,
                     value: NewValue::Gone,
                 });
@@ -222,7 +229,7 @@ fn changes<'s>(
                 });
             }
         } else if step.must_move && !step.only_log {
-            changes.refs.push(RefChange {
+            changes.refs.push(RefTableChange {
                 name: rest,
                 value: new_value(repository, step)?,
             });
@@ -244,24 +251,26 @@ fn changes<'s>(
 }
 
 /// Returns the name of the ref in its stack.
-fn rest_of<'s>(refs: &References, step: &'s Step) -> &'s BStr {
+fn rest_of<'s>(refs: &References, step: &'s RefEdit) -> &'s BStr {
     refs.base_of(step.name.borrow()).1
 }
 
-fn new_value<'s>(repository: &dyn Host, step: &'s Step) -> Result<NewValue<'s>> {
+fn new_value<'s>(repository: &dyn RefHost, step: &'s RefEdit) -> Result<NewValue<'s>> {
     Ok(match &step.change {
-        Change::Set(Target::Object(id)) => NewValue::Object(*id, repository.peel_tag(*id)?),
-        Change::Set(Target::Symbolic(target)) => NewValue::Symbolic(target.as_bstr()),
-        Change::Delete | Change::Verify => NewValue::Gone,
+        RefChangeKind::Set(RefTarget::Object(id)) => {
+            NewValue::Object(*id, repository.peel_tag(*id)?)
+        }
+        RefChangeKind::Set(RefTarget::Symbolic(target)) => NewValue::Symbolic(target.as_bstr()),
+        RefChangeKind::Delete | RefChangeKind::Verify => NewValue::Gone,
     })
 }
 
 fn add_log<'s>(
-    repository: &dyn Host,
-    step: &'s Step,
+    repository: &dyn RefHost,
+    step: &'s RefEdit,
     rest: &'s BStr,
     who: &mut Option<String>,
-    changes: &mut Changes<'s>,
+    changes: &mut TableChanges<'s>,
 ) -> Result<()> {
     let Some(ids) = super::files::logged_ids(repository, step) else {
         return Ok(());
@@ -283,7 +292,10 @@ fn add_log<'s>(
     Ok(())
 }
 
-fn write(changes: &Changes<'_>, transaction: &mut reftable::Transaction<'_>) -> Result<()> {
+fn write(
+    changes: &TableChanges<'_>,
+    transaction: &mut reftable::StackTransaction<'_>,
+) -> Result<()> {
     let update_index = changes.update_index;
     let mut additions = Additions::at(update_index);
     additions.limits.max += changes.moved.saturating_sub(1);

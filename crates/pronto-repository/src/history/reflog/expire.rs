@@ -4,15 +4,15 @@ use pronto_io::watch::Watch;
 use std::ops::ControlFlow;
 
 use bstr::{BStr, BString, ByteSlice};
-use pronto_config::glob::{self, How};
+use pronto_config::glob::{self, MatchOptions};
 use pronto_hash::ObjectId;
 use pronto_io::interrupt::Interrupted;
 
-use super::outcome::{ExpiredLog, Rewrite};
-use super::reach::{History, Reach};
-use super::rewrite::{Judge, Rewriting};
-use crate::config::EntryRef;
-use crate::history::Number;
+use super::outcome::{ExpiredLog, RewriteOptions};
+use super::reach::{ReachableCommits, ReflogHistory};
+use super::rewrite::{ExpiryRule, Rewriting};
+use crate::config::ConfigEntry;
+use crate::history::CommitNumber;
 use crate::refs::{LogLine, name};
 use pronto_object::date;
 
@@ -24,7 +24,7 @@ const DEFAULT_DAYS_UNREACHABLE: i64 = 30;
 
 /// The reflogs that are expired.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Logs {
+pub enum LogSelection {
     /// The reflogs of all refs of all worktrees (`--all`).
     All,
     /// The reflogs of all refs that are visible in this worktree (`--all --single-worktree`).
@@ -38,7 +38,7 @@ pub enum Logs {
 #[non_exhaustive]
 pub struct ExpireOptions {
     /// The reflogs.
-    pub logs: Logs,
+    pub logs: LogSelection,
     /// Remove entries before this time, in seconds since 1970 (`--expire`). `None` uses
     /// `gc.reflogExpire`.
     pub expire: Option<i64>,
@@ -46,24 +46,24 @@ pub struct ExpireOptions {
     /// `None` uses `gc.reflogExpireUnreachable`.
     pub expire_unreachable: Option<i64>,
     /// Options for rewriting each reflog.
-    pub rewrite: Rewrite,
+    pub rewrite: RewriteOptions,
 }
 
 impl Default for ExpireOptions {
     /// Returns options for all reflogs, with the configured times.
     fn default() -> Self {
         ExpireOptions {
-            logs: Logs::All,
+            logs: LogSelection::All,
             expire: None,
             expire_unreachable: None,
-            rewrite: Rewrite::default(),
+            rewrite: RewriteOptions::default(),
         }
     }
 }
 
 /// The two expiry times for one reflog.
 #[derive(Clone, Copy, Debug, Default)]
-struct Cut {
+struct ExpiryTimes {
     total: i64,
     unreachable: i64,
 }
@@ -71,10 +71,10 @@ struct Cut {
 /// The configured expiry times.
 #[derive(Debug)]
 struct Configured {
-    default: Cut,
+    default: ExpiryTimes,
     /// The times of `gc.PATTERN.reflogExpire` and `gc.PATTERN.reflogExpireUnreachable`, in the order in
     /// which each pattern first occurs.
-    patterns: Vec<(BString, Cut)>,
+    patterns: Vec<(BString, ExpiryTimes)>,
 }
 
 impl Repository {
@@ -96,9 +96,9 @@ impl Repository {
     ) -> Result<Vec<ExpiredLog>> {
         let configured = self.configured_expiry()?;
         let names = match &options.logs {
-            Logs::All => self.logged_references_everywhere(false)?,
-            Logs::OfWorkTree => self.logged_references(),
-            Logs::Named(names) => names.clone(),
+            LogSelection::All => self.logged_references_everywhere(false)?,
+            LogSelection::OfWorkTree => self.logged_references(),
+            LogSelection::Named(names) => names.clone(),
         };
         let mut expiring = Expiring {
             repository: self,
@@ -109,7 +109,7 @@ impl Repository {
         for name in names {
             watch.interrupt().check().map_err(stopped)?;
             let cut = configured.cut_for(name.as_bstr(), options);
-            let mut policy = Policy {
+            let mut policy = LogExpiry {
                 expiring: &mut expiring,
                 cut,
                 is_head: is_head(name.as_bstr()),
@@ -128,19 +128,29 @@ impl Repository {
 
     /// Removes the entry at `position` from the reflog of `name`, counted from the newest, which is 0
     /// (`git reflog delete NAME@{POSITION}`). Failures are reported in the [`ExpiredLog`].
-    pub fn delete_log_line(&self, name: &BStr, position: usize, how: Rewrite) -> ExpiredLog {
+    pub fn delete_log_line(&self, name: &BStr, position: usize, how: RewriteOptions) -> ExpiredLog {
         let mut policy = Nth::FromNewest(position);
         self.rewrite_log(name, how, &mut policy)
     }
 
     /// Removes the newest entry before `moment`, in seconds since 1970, from the reflog of `name`
     /// (`git reflog delete NAME@{TIME}`). Failures are reported in the [`ExpiredLog`].
-    pub fn delete_log_line_before(&self, name: &BStr, moment: i64, how: Rewrite) -> ExpiredLog {
+    pub fn delete_log_line_before(
+        &self,
+        name: &BStr,
+        moment: i64,
+        how: RewriteOptions,
+    ) -> ExpiredLog {
         let mut policy = Nth::Before(moment);
         self.rewrite_log(name, how, &mut policy)
     }
 
-    fn rewrite_log(&self, name: &BStr, how: Rewrite, judge: &mut dyn Judge) -> ExpiredLog {
+    fn rewrite_log(
+        &self,
+        name: &BStr,
+        how: RewriteOptions,
+        judge: &mut dyn ExpiryRule,
+    ) -> ExpiredLog {
         let rewriting = Rewriting {
             repository: self,
             name,
@@ -152,7 +162,7 @@ impl Repository {
     fn configured_expiry(&self) -> Result<Configured> {
         let now = identity::now().seconds;
         let mut configured = Configured {
-            default: Cut {
+            default: ExpiryTimes {
                 total: now - DEFAULT_DAYS * DAY,
                 unreachable: now - DEFAULT_DAYS_UNREACHABLE * DAY,
             },
@@ -186,7 +196,7 @@ fn stopped(reason: Interrupted) -> Error {
     Error::new(ErrorKind::Interrupted, reason.to_string())
 }
 
-fn configured_moment(entry: &EntryRef<'_>) -> Result<i64> {
+fn configured_moment(entry: &ConfigEntry<'_>) -> Result<i64> {
     let value = entry.string()?;
     date::parse_expiry(value).ok_or_else(|| {
         let message = format!("'{value}' for '{}' is not a valid timestamp", entry.key);
@@ -195,28 +205,30 @@ fn configured_moment(entry: &EntryRef<'_>) -> Result<i64> {
 }
 
 impl Configured {
-    fn of(&mut self, pattern: Option<&BStr>) -> &mut Cut {
+    fn of(&mut self, pattern: Option<&BStr>) -> &mut ExpiryTimes {
         let Some(pattern) = pattern else {
             return &mut self.default;
         };
         let known = self.patterns.iter().position(|(known, _)| known == pattern);
         let at = known.unwrap_or_else(|| {
             // Entries never expire if the time is not set for the pattern.
-            self.patterns.push((pattern.to_owned(), Cut::default()));
+            self.patterns
+                .push((pattern.to_owned(), ExpiryTimes::default()));
             self.patterns.len() - 1
         });
         &mut self.patterns[at].1
     }
 
-    fn cut_for(&self, name: &BStr, options: &ExpireOptions) -> Cut {
+    fn cut_for(&self, name: &BStr, options: &ExpireOptions) -> ExpiryTimes {
         let mut patterns = self.patterns.iter();
-        let matched = patterns.find(|(pattern, _)| glob::matches(pattern, name, How::default()));
+        let matched =
+            patterns.find(|(pattern, _)| glob::matches(pattern, name, MatchOptions::default()));
         let configured = match matched {
             Some((_, cut)) => *cut,
-            None if name == "refs/stash" => Cut::default(),
+            None if name == "refs/stash" => ExpiryTimes::default(),
             None => self.default,
         };
-        Cut {
+        ExpiryTimes {
             total: options.expire.unwrap_or(configured.total),
             unreachable: options.expire_unreachable.unwrap_or(configured.unreachable),
         }
@@ -239,22 +251,22 @@ fn is_head(name: &BStr) -> bool {
 /// The state that is shared by all reflogs of one call.
 struct Expiring<'r> {
     repository: &'r Repository,
-    history: Option<History<'r>>,
+    history: Option<ReflogHistory<'r>>,
     /// The commits reachable from all refs.
-    all: Option<Reach>,
+    all: Option<ReachableCommits>,
 }
 
 impl<'r> Expiring<'r> {
-    fn history(&mut self) -> Result<&mut History<'r>> {
+    fn history(&mut self) -> Result<&mut ReflogHistory<'r>> {
         let history = match self.history.take() {
             Some(history) => history,
-            None => History::new(self.repository)?,
+            None => ReflogHistory::new(self.repository)?,
         };
         Ok(self.history.insert(history))
     }
 
     /// Returns the commits to which the refs point.
-    fn tips(&mut self) -> Result<Vec<Number>> {
+    fn tips(&mut self) -> Result<Vec<CommitNumber>> {
         let mut ids = Vec::new();
         self.repository.refs().for_each("refs/", |found| {
             if found.symbolic.is_none() {
@@ -271,17 +283,17 @@ impl<'r> Expiring<'r> {
 }
 
 /// The rules for the entries of one reflog.
-struct Policy<'e, 'r> {
+struct LogExpiry<'e, 'r> {
     expiring: &'e mut Expiring<'r>,
-    cut: Cut,
+    cut: ExpiryTimes,
     is_head: bool,
     /// The commit to which the ref points.
     tip: Option<ObjectId>,
     /// The commits reachable from the tip.
-    reach: Option<Reach>,
+    reach: Option<ReachableCommits>,
 }
 
-impl Policy<'_, '_> {
+impl LogExpiry<'_, '_> {
     fn is_unreachable(&mut self, id: ObjectId) -> Result<bool> {
         if id.is_null() {
             return Ok(false);
@@ -298,13 +310,13 @@ impl Policy<'_, '_> {
             Some(reach) => reach,
             None if is_everything => {
                 let tips = self.expiring.tips()?;
-                Reach::new(self.expiring.history()?, tips)
+                ReachableCommits::new(self.expiring.history()?, tips)
             }
             None => {
                 let tip = self.tip;
                 let history = self.expiring.history()?;
                 let tip = tip.and_then(|tip| history.commit(tip));
-                Reach::new(history, tip)
+                ReachableCommits::new(history, tip)
             }
         };
         let found = reach.contains(self.expiring.history()?, commit);
@@ -331,7 +343,7 @@ impl Policy<'_, '_> {
     }
 }
 
-impl Judge for Policy<'_, '_> {
+impl ExpiryRule for LogExpiry<'_, '_> {
     fn begin(&mut self, tip: Option<ObjectId>, _: &[u8]) {
         self.tip = tip;
     }
@@ -358,7 +370,7 @@ enum Nth {
     Left(usize),
 }
 
-impl Judge for Nth {
+impl ExpiryRule for Nth {
     fn begin(&mut self, _: Option<ObjectId>, content: &[u8]) {
         let lines = super::whole_lines(content);
         let left = match *self {

@@ -11,7 +11,7 @@ use crate::Error;
     reason = "each is an option of the command line"
 )]
 #[non_exhaustive]
-pub struct Rewrite {
+pub struct RewriteOptions {
     /// Set the old id of each kept entry to the new id of the entry that then precedes it
     /// (`--rewrite`).
     pub rewrite: bool,
@@ -26,7 +26,7 @@ pub struct Rewrite {
 /// The result for one reflog entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Verdict {
+pub struct ReflogEntryResult {
     /// Whether the entry is kept.
     pub is_kept: bool,
     /// The message of the entry.
@@ -43,8 +43,8 @@ pub struct ExpiredLog {
     pub kept: usize,
     /// The number of removed entries.
     pub pruned: usize,
-    /// The results for all entries, if [`Rewrite::verbose`] is set.
-    pub verdicts: Vec<Verdict>,
+    /// The results for all entries, if [`RewriteOptions::verbose`] is set.
+    pub verdicts: Vec<ReflogEntryResult>,
     /// The reason for which the reflog was not changed, with Git's message.
     pub failure: Option<Error>,
 }

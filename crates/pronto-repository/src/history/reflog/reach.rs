@@ -9,22 +9,22 @@ use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;
 use pronto_pack::commit_graph::GENERATION_INFINITY;
 
-use crate::history::{Commits, Number};
+use crate::history::{CommitNumber, Commits};
 use crate::{Repository, Result};
 
 /// The commits that were read, shared by all reflogs of one call.
-pub(super) struct History<'r> {
+pub(super) struct ReflogHistory<'r> {
     repository: &'r Repository,
     commits: Commits<'r>,
     /// The commits to which object ids peel.
-    peeled: HashMap<ObjectId, Option<Number>>,
+    peeled: HashMap<ObjectId, Option<CommitNumber>>,
 }
 
-impl<'r> History<'r> {
+impl<'r> ReflogHistory<'r> {
     pub(super) fn new(repository: &'r Repository) -> Result<Self> {
         let mut commits = Commits::new(repository)?;
         commits.pass_over_missing();
-        Ok(History {
+        Ok(ReflogHistory {
             repository,
             commits,
             peeled: HashMap::new(),
@@ -33,7 +33,7 @@ impl<'r> History<'r> {
 
     /// Returns the commit to which `id` peels; `None` if the object is missing or does not peel to a
     /// commit.
-    pub(super) fn commit(&mut self, id: ObjectId) -> Option<Number> {
+    pub(super) fn commit(&mut self, id: ObjectId) -> Option<CommitNumber> {
         if let Some(known) = self.peeled.get(&id) {
             return *known;
         }
@@ -50,16 +50,19 @@ impl<'r> History<'r> {
 }
 
 /// The commits that are reachable from some tips, as far as they were walked.
-pub(super) struct Reach {
-    seen: HashSet<Number>,
+pub(super) struct ReachableCommits {
+    seen: HashSet<CommitNumber>,
     /// Seen commits whose parents were not visited yet. The one with the highest generation number
     /// comes first, then the newest.
-    left: BinaryHeap<(u64, i64, Number)>,
+    left: BinaryHeap<(u64, i64, CommitNumber)>,
 }
 
-impl Reach {
-    pub(super) fn new(history: &History<'_>, tips: impl IntoIterator<Item = Number>) -> Self {
-        let mut reach = Reach {
+impl ReachableCommits {
+    pub(super) fn new(
+        history: &ReflogHistory<'_>,
+        tips: impl IntoIterator<Item = CommitNumber>,
+    ) -> Self {
+        let mut reach = ReachableCommits {
             seen: HashSet::new(),
             left: BinaryHeap::new(),
         };
@@ -69,7 +72,7 @@ impl Reach {
         reach
     }
 
-    fn add(&mut self, history: &History<'_>, number: Number) {
+    fn add(&mut self, history: &ReflogHistory<'_>, number: CommitNumber) {
         if self.seen.insert(number) {
             let commits = &history.commits;
             let entry = (commits.generation(number), commits.time(number), number);
@@ -78,12 +81,16 @@ impl Reach {
     }
 
     /// Returns whether `wanted` is one of the tips or an ancestor of a tip.
-    pub(super) fn contains(&mut self, history: &mut History<'_>, wanted: Number) -> Result<bool> {
+    pub(super) fn contains(
+        &mut self,
+        history: &mut ReflogHistory<'_>,
+        wanted: CommitNumber,
+    ) -> Result<bool> {
         let bound = history.commits.generation(wanted);
         while !self.seen.contains(&wanted) {
             // A parent has a lower generation number than its child. Commits outside of the
             // commit-graph file have no comparable number.
-            let may_be_above = |&(generation, ..): &(u64, i64, Number)| {
+            let may_be_above = |&(generation, ..): &(u64, i64, CommitNumber)| {
                 generation > bound || generation == GENERATION_INFINITY
             };
             if !self.left.peek().is_some_and(may_be_above) {

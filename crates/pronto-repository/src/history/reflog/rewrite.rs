@@ -3,15 +3,15 @@
 use bstr::{BStr, ByteVec};
 use pronto_hash::ObjectId;
 
-use super::outcome::{ExpiredLog, Rewrite, Verdict};
+use super::outcome::{ExpiredLog, ReflogEntryResult, RewriteOptions};
 use super::whole_lines;
 use crate::durability::Component;
 use crate::lock::Lock;
-use crate::refs::{LogLine, RefNameRef, Target, patience};
+use crate::refs::{LogLine, RefNameRef, RefTarget, patience};
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// The rule that decides which entries are removed.
-pub(super) trait Judge {
+pub(super) trait ExpiryRule {
     /// Starts a reflog with this content. Its ref points to `tip`.
     fn begin(&mut self, tip: Option<ObjectId>, content: &[u8]);
 
@@ -23,7 +23,7 @@ pub(super) trait Judge {
 pub(super) struct Rewriting<'r> {
     pub(super) repository: &'r Repository,
     pub(super) name: &'r BStr,
-    pub(super) how: Rewrite,
+    pub(super) how: RewriteOptions,
 }
 
 /// The kept part of a reflog.
@@ -33,7 +33,7 @@ struct Remains {
 }
 
 impl Rewriting<'_> {
-    pub(super) fn run(&self, judge: &mut dyn Judge) -> ExpiredLog {
+    pub(super) fn run(&self, judge: &mut dyn ExpiryRule) -> ExpiredLog {
         let mut log = ExpiredLog {
             name: self.name.to_owned(),
             kept: 0,
@@ -45,7 +45,7 @@ impl Rewriting<'_> {
         log
     }
 
-    fn try_run(&self, judge: &mut dyn Judge, log: &mut ExpiredLog) -> Result<()> {
+    fn try_run(&self, judge: &mut dyn ExpiryRule, log: &mut ExpiredLog) -> Result<()> {
         let (repository, refs) = (self.repository, self.repository.refs());
         if let Some(tables) = refs.tables() {
             return self.run_in_tables(tables, judge, log);
@@ -97,12 +97,12 @@ impl Rewriting<'_> {
         &self,
         line: &LogLine<'_>,
         old: ObjectId,
-        judge: &mut dyn Judge,
+        judge: &mut dyn ExpiryRule,
         log: &mut ExpiredLog,
     ) -> Result<bool> {
         let is_kept = !judge.expires(line, old)?;
         if self.how.verbose {
-            log.verdicts.push(Verdict {
+            log.verdicts.push(ReflogEntryResult {
                 is_kept,
                 message: line.message.to_owned(),
             });
@@ -117,7 +117,7 @@ impl Rewriting<'_> {
     fn judge_lines(
         &self,
         content: &[u8],
-        judge: &mut dyn Judge,
+        judge: &mut dyn ExpiryRule,
         log: &mut ExpiredLog,
     ) -> Result<Remains> {
         let mut remains = Remains {
@@ -143,7 +143,7 @@ impl Rewriting<'_> {
     /// Returns whether the ref exists and is not a symref.
     pub(super) fn is_direct(&self) -> Result<bool> {
         let found = self.repository.refs().find(self.name)?;
-        Ok(found.is_some_and(|found| matches!(found.target, Target::Object(_))))
+        Ok(found.is_some_and(|found| matches!(found.target, RefTarget::Object(_))))
     }
 }
 

@@ -2,18 +2,18 @@
 
 use bstr::BStr;
 use pronto_hash::ObjectId;
-use pronto_refs::reftable::{Additions, LogRecord, RefRecord, RefValue, Transaction};
+use pronto_refs::reftable::{Additions, LogRecord, RefRecord, RefValue, StackTransaction};
 
 use super::NewLine;
 use super::outcome::ExpiredLog;
-use super::rewrite::{Judge, Rewriting};
-use crate::refs::tables::{LogChange, StoredEntry, Tables, entries_of, from_tables};
+use super::rewrite::{ExpiryRule, Rewriting};
+use crate::refs::tables::{LogChange, RefStacks, StoredEntry, entries_of, from_tables};
 use crate::refs::{LogLine, RefNameRef};
 use crate::{Repository, Result};
 
 /// The records that a change of one reflog writes.
 #[derive(Debug, Default)]
-struct Changes {
+struct ReflogChanges {
     /// The update indexes of removed entries.
     gone: Vec<u64>,
     /// New entries, and entries that replace those with the same update index.
@@ -22,12 +22,12 @@ struct Changes {
     tip: Option<ObjectId>,
 }
 
-impl Changes {
+impl ReflogChanges {
     fn commit(
         &self,
         repository: &Repository,
         name: &BStr,
-        mut transaction: Transaction<'_>,
+        mut transaction: StackTransaction<'_>,
     ) -> Result<()> {
         let update_index = transaction.next_update_index();
         let mut additions = Additions::at(update_index);
@@ -64,14 +64,18 @@ impl Changes {
 
 impl Repository {
     /// Removes the reflog of `name`.
-    pub(super) fn drop_log_in_tables(&self, tables: &Tables, name: RefNameRef<'_>) -> Result<()> {
+    pub(super) fn drop_log_in_tables(
+        &self,
+        tables: &RefStacks,
+        name: RefNameRef<'_>,
+    ) -> Result<()> {
         let (directory, rest) = self.refs().base_of(name);
         let stack = tables.stack(&directory)?;
         let transaction = stack.begin().map_err(from_tables)?;
         let entries = entries_of(transaction.snapshot(), rest)?;
-        let changes = Changes {
+        let changes = ReflogChanges {
             gone: entries.iter().map(|entry| entry.update_index).collect(),
-            ..Changes::default()
+            ..ReflogChanges::default()
         };
         changes.commit(self, rest, transaction)
     }
@@ -79,7 +83,7 @@ impl Repository {
     /// Adds an entry to the reflog of `name`.
     pub(super) fn write_log_line_in_tables(
         &self,
-        tables: &Tables,
+        tables: &RefStacks,
         name: RefNameRef<'_>,
         line: &NewLine,
         who: &str,
@@ -93,9 +97,9 @@ impl Repository {
             new: line.new,
         };
         let entry = StoredEntry::new(update_index, &change, who, line.message.as_ref());
-        let changes = Changes {
+        let changes = ReflogChanges {
             written: vec![entry],
-            ..Changes::default()
+            ..ReflogChanges::default()
         };
         changes.commit(self, rest, transaction)
     }
@@ -105,8 +109,8 @@ impl Rewriting<'_> {
     /// Rewrites the reflog under the lock of the stack.
     pub(super) fn run_in_tables(
         &self,
-        tables: &Tables,
-        judge: &mut dyn Judge,
+        tables: &RefStacks,
+        judge: &mut dyn ExpiryRule,
         log: &mut ExpiredLog,
     ) -> Result<()> {
         let refs = self.repository.refs();
@@ -141,10 +145,10 @@ impl Rewriting<'_> {
     fn judge_entries(
         &self,
         entries: &[StoredEntry],
-        judge: &mut dyn Judge,
+        judge: &mut dyn ExpiryRule,
         log: &mut ExpiredLog,
-    ) -> Result<Changes> {
-        let mut changes = Changes::default();
+    ) -> Result<ReflogChanges> {
+        let mut changes = ReflogChanges::default();
         let mut last = self.repository.object_hash().null();
         for entry in entries {
             let text = entry.line();

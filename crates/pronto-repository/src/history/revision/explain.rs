@@ -3,7 +3,7 @@
 use bstr::{BStr, ByteSlice};
 use gix_object::Kind as ObjectKind;
 
-use super::Want;
+use super::ExpectedType;
 use super::path::{colon, stage_and_path};
 use crate::{Error, ErrorKind, Repository, Result, path};
 
@@ -25,7 +25,7 @@ impl Repository {
             return Ok(());
         };
         let name = spec[..colon].as_bstr();
-        let Ok(Some(root)) = self.resolve_object(name, Want::Treeish, 0) else {
+        let Ok(Some(root)) = self.resolve_object(name, ExpectedType::Treeish, 0) else {
             return fail(format!("invalid object name '{name}'."));
         };
         let file = self.path_below_top(spec[colon + 1..].as_bstr())?;

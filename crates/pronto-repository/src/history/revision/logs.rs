@@ -184,7 +184,7 @@ impl Repository {
 }
 
 fn nth(
-    log: &crate::refs::Log,
+    log: &crate::refs::ReflogContent,
     position: u64,
     current: ObjectId,
     log_of: &BStr,

@@ -4,12 +4,12 @@ use bstr::{BStr, BString, ByteSlice};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{ObjectId, Prefix};
 use pronto_object::{CommitRef, IdentityRef, TagRef, date};
-use pronto_odb::Matches;
+use pronto_odb::PrefixMatches;
 
 use super::full_name::FullName;
-use super::{Want, logs};
+use super::{ExpectedType, logs};
 use crate::objects::from_odb;
-use crate::refs::{Resolved, name};
+use crate::refs::{ResolvedRef, name};
 use crate::repository::Notice;
 use crate::{Error, ErrorKind, Repository, Result};
 
@@ -36,7 +36,7 @@ impl Repository {
         let is_enough = !self.warns_of_ambiguity()?;
         for (candidate, resolved) in self.refs().resolve_each(all, is_enough) {
             match resolved {
-                Ok(Some(Resolved {
+                Ok(Some(ResolvedRef {
                     name, id: Some(id), ..
                 })) => match &mut found {
                     Some(found) => {
@@ -56,7 +56,7 @@ impl Repository {
                         }
                     }
                 },
-                Ok(Some(Resolved { id: None, .. })) if candidate != "HEAD" => {
+                Ok(Some(ResolvedRef { id: None, .. })) if candidate != "HEAD" => {
                     self.notify(Notice::DanglingReference(candidate));
                 }
                 Ok(_) => {}
@@ -82,7 +82,7 @@ impl Repository {
     }
 
     /// Resolves `text` without suffixes (`^`, `~`, `:`).
-    pub(super) fn resolve_name(&self, text: &BStr, want: Want) -> Result<Option<ObjectId>> {
+    pub(super) fn resolve_name(&self, text: &BStr, want: ExpectedType) -> Result<Option<ObjectId>> {
         if let Some(id) = self.full_id(text) {
             self.warn_of_reference_named_like_an_id(text)?;
             return Ok(Some(id));
@@ -158,7 +158,7 @@ impl Repository {
         if self.warns_of_ambiguity()? {
             let is_prefix = || {
                 let prefix = self.matches_of(text)?;
-                Ok::<bool, Error>(matches!(prefix, Some(Matches::One(_))))
+                Ok::<bool, Error>(matches!(prefix, Some(PrefixMatches::One(_))))
             };
             if found.is_ambiguous || is_prefix()? {
                 self.warn_of_ambiguity(text);
@@ -179,10 +179,10 @@ impl Repository {
         if digits == 0 || !name::is_valid(described.as_bstr(), name::Form::OneLevel) {
             return Ok(None);
         }
-        self.resolve_prefix(text[start..].as_bstr(), Want::Committish)
+        self.resolve_prefix(text[start..].as_bstr(), ExpectedType::Committish)
     }
 
-    fn matches_of(&self, text: &BStr) -> Result<Option<Matches>> {
+    fn matches_of(&self, text: &BStr) -> Result<Option<PrefixMatches>> {
         let length = text.len();
         if length < SHORTEST_PREFIX
             || length > self.object_hash().len_in_hex()
@@ -204,17 +204,17 @@ impl Repository {
     /// Fails with [`ErrorKind::Io`] or [`ErrorKind::Object`] if the object store cannot be read.
     pub fn objects_with_prefix(&self, text: &BStr) -> Result<Option<Vec<ObjectId>>> {
         Ok(self.matches_of(text)?.map(|matches| match matches {
-            Matches::None => Vec::new(),
-            Matches::One(id) => vec![id],
-            Matches::Ambiguous(ids) => ids,
+            PrefixMatches::None => Vec::new(),
+            PrefixMatches::One(id) => vec![id],
+            PrefixMatches::Ambiguous(ids) => ids,
         }))
     }
 
-    fn resolve_prefix(&self, text: &BStr, want: Want) -> Result<Option<ObjectId>> {
+    fn resolve_prefix(&self, text: &BStr, want: ExpectedType) -> Result<Option<ObjectId>> {
         let ids = match self.matches_of(text)? {
-            None | Some(Matches::None) => return Ok(None),
-            Some(Matches::One(id)) => return Ok(Some(id)),
-            Some(Matches::Ambiguous(ids)) => ids,
+            None | Some(PrefixMatches::None) => return Ok(None),
+            Some(PrefixMatches::One(id)) => return Ok(Some(id)),
+            Some(PrefixMatches::Ambiguous(ids)) => ids,
         };
         let want = self.configured_want(want)?;
         let mut fitting = Vec::new();
@@ -230,20 +230,20 @@ impl Repository {
         }
     }
 
-    fn configured_want(&self, want: Want) -> Result<Want> {
-        if want != Want::Anything {
+    fn configured_want(&self, want: ExpectedType) -> Result<ExpectedType> {
+        if want != ExpectedType::Anything {
             return Ok(want);
         }
         let Some(entry) = self.config().entry_of("core.disambiguate") else {
             return Ok(want);
         };
         match entry.string()?.as_bytes() {
-            b"none" => Ok(Want::Anything),
-            b"commit" => Ok(Want::Commit),
-            b"committish" => Ok(Want::Committish),
-            b"tree" => Ok(Want::Tree),
-            b"treeish" => Ok(Want::Treeish),
-            b"blob" => Ok(Want::Blob),
+            b"none" => Ok(ExpectedType::Anything),
+            b"commit" => Ok(ExpectedType::Commit),
+            b"committish" => Ok(ExpectedType::Committish),
+            b"tree" => Ok(ExpectedType::Tree),
+            b"treeish" => Ok(ExpectedType::Treeish),
+            b"blob" => Ok(ExpectedType::Blob),
             other => {
                 let message = format!("unknown hint type for '{}': {}", entry.key, other.as_bstr());
                 Err(Error::new(ErrorKind::ConfigValue, message))
@@ -251,23 +251,25 @@ impl Repository {
         }
     }
 
-    fn fits(&self, id: ObjectId, want: Want) -> Result<bool> {
-        if want == Want::Anything {
+    fn fits(&self, id: ObjectId, want: ExpectedType) -> Result<bool> {
+        if want == ExpectedType::Anything {
             return Ok(true);
         }
         let mut kind = self.kind_of(id)?;
-        if kind == Some(ObjectKind::Tag) && matches!(want, Want::Committish | Want::Treeish) {
+        if kind == Some(ObjectKind::Tag)
+            && matches!(want, ExpectedType::Committish | ExpectedType::Treeish)
+        {
             kind = match self.peel_tag(id) {
                 Ok(Some(target)) => self.kind_of(target)?,
                 _ => None,
             };
         }
         Ok(match want {
-            Want::Anything => true,
-            Want::Commit | Want::Committish => kind == Some(ObjectKind::Commit),
-            Want::Tree => kind == Some(ObjectKind::Tree),
-            Want::Treeish => matches!(kind, Some(ObjectKind::Tree | ObjectKind::Commit)),
-            Want::Blob => kind == Some(ObjectKind::Blob),
+            ExpectedType::Anything => true,
+            ExpectedType::Commit | ExpectedType::Committish => kind == Some(ObjectKind::Commit),
+            ExpectedType::Tree => kind == Some(ObjectKind::Tree),
+            ExpectedType::Treeish => matches!(kind, Some(ObjectKind::Tree | ObjectKind::Commit)),
+            ExpectedType::Blob => kind == Some(ObjectKind::Blob),
         })
     }
 

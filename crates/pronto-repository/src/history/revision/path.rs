@@ -2,11 +2,11 @@
 
 use bstr::{BStr, BString, ByteSlice};
 use gix_object::Kind as ObjectKind;
-use pronto_diff::Side;
+use pronto_diff::DifferenceSide;
 use pronto_hash::ObjectId;
 use pronto_object::TreeEntries;
 
-use super::Found;
+use super::ResolvedRevision;
 use crate::objects::from_odb;
 use crate::{Error, ErrorKind, Repository, Result, path};
 
@@ -68,7 +68,7 @@ impl Repository {
         Ok(path::as_bytes(&normal).to_owned())
     }
 
-    pub(super) fn find_in_index(&self, rest: &BStr) -> Result<Option<Found>> {
+    pub(super) fn find_in_index(&self, rest: &BStr) -> Result<Option<ResolvedRevision>> {
         let (stage, path) = stage_and_path(rest);
         let path = self.path_below_top(path)?;
         self.config().bool_or_i64("index.threads")?;
@@ -76,7 +76,7 @@ impl Repository {
         let (index, found) = self.find_expanding(index, path.as_bstr(), stage)?;
         let found = found.map(|at| {
             let entry = index.entry(at);
-            Found {
+            ResolvedRevision {
                 id: entry.id.to_owned(),
                 mode: Some(entry.mode),
                 path: Some(path),
@@ -88,13 +88,17 @@ impl Repository {
         Ok(found)
     }
 
-    pub(super) fn find_in_tree(&self, root: ObjectId, path: &BStr) -> Result<Option<Found>> {
+    pub(super) fn find_in_tree(
+        &self,
+        root: ObjectId,
+        path: &BStr,
+    ) -> Result<Option<ResolvedRevision>> {
         let path = self.path_below_top(path)?;
         let Some(tree) = self.peel_to(root, ObjectKind::Tree)? else {
             return Ok(None);
         };
         let found = self.tree_entry(tree, path.as_bstr())?;
-        Ok(found.map(|side| Found {
+        Ok(found.map(|side| ResolvedRevision {
             id: side.id,
             mode: Some(side.mode),
             path: Some(path),
@@ -106,8 +110,8 @@ impl Repository {
     ///
     /// # Errors
     /// A tree on the way is missing or malformed.
-    pub fn tree_entry(&self, tree: ObjectId, path: &BStr) -> Result<Option<Side>> {
-        let mut current = Side {
+    pub fn tree_entry(&self, tree: ObjectId, path: &BStr) -> Result<Option<DifferenceSide>> {
+        let mut current = DifferenceSide {
             mode: TREE_MODE,
             id: tree,
         };
@@ -132,7 +136,7 @@ impl Repository {
                 return Ok(None);
             };
             current = match (entry.object_id(), entry.mode_bits()) {
-                (Some(id), Some(mode)) => Side { mode, id },
+                (Some(id), Some(mode)) => DifferenceSide { mode, id },
                 _ => return Err(Error::new(ErrorKind::Corrupt, "malformed tree")),
             };
         }

@@ -4,7 +4,7 @@ use bstr::{BStr, ByteSlice};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;
 
-use super::Want;
+use super::ExpectedType;
 use crate::history::Commits;
 use crate::objects::from_odb;
 use crate::{Error, ErrorKind, Repository, Result};
@@ -14,7 +14,7 @@ use pronto_object::TagRef;
 const MAX_STEPS: usize = 4096;
 
 /// The last suffix of a revision.
-enum Step<'a> {
+enum RevisionSuffix<'a> {
     /// `^N`.
     Parent(usize),
     /// `~N`.
@@ -24,7 +24,7 @@ enum Step<'a> {
 }
 
 /// Splits the last suffix off `text`. Fails if the suffix is malformed.
-fn split(text: &BStr) -> Result<Option<(&BStr, Step<'_>)>, ()> {
+fn split(text: &BStr) -> Result<Option<(&BStr, RevisionSuffix<'_>)>, ()> {
     let digits = text
         .iter()
         .rev()
@@ -43,8 +43,8 @@ fn split(text: &BStr) -> Result<Option<(&BStr, Step<'_>)>, ()> {
             }
         };
         let step = match text[at - 1] {
-            b'^' => Step::Parent(number),
-            _ => Step::Ancestor(number),
+            b'^' => RevisionSuffix::Parent(number),
+            _ => RevisionSuffix::Ancestor(number),
         };
         return Ok(Some((text[..at - 1].as_bstr(), step)));
     }
@@ -55,7 +55,7 @@ fn split(text: &BStr) -> Result<Option<(&BStr, Step<'_>)>, ()> {
     match text.rfind(b"^{") {
         Some(at) => {
             let inner = text[at + 2..text.len() - 1].as_bstr();
-            Ok(Some((text[..at].as_bstr(), Step::Peel(inner))))
+            Ok(Some((text[..at].as_bstr(), RevisionSuffix::Peel(inner))))
         }
         None => Ok(None),
     }
@@ -66,7 +66,7 @@ impl Repository {
     pub(super) fn resolve_object(
         &self,
         text: &BStr,
-        want: Want,
+        want: ExpectedType,
         depth: usize,
     ) -> Result<Option<ObjectId>> {
         let mut steps = Vec::new();
@@ -83,12 +83,14 @@ impl Repository {
         }
         let base_want = match steps.last() {
             None => want,
-            Some(Step::Parent(_) | Step::Ancestor(_)) => Want::Committish,
-            Some(Step::Peel(inner)) => match inner.as_bytes() {
-                b"commit" => Want::Committish,
-                b"tree" => Want::Treeish,
-                [b'/', ..] => Want::Committish,
-                _ => Want::Anything,
+            Some(RevisionSuffix::Parent(_) | RevisionSuffix::Ancestor(_)) => {
+                ExpectedType::Committish
+            }
+            Some(RevisionSuffix::Peel(inner)) => match inner.as_bytes() {
+                b"commit" => ExpectedType::Committish,
+                b"tree" => ExpectedType::Treeish,
+                [b'/', ..] => ExpectedType::Committish,
+                _ => ExpectedType::Anything,
             },
         };
         let Some(mut id) = self.resolve_name(base, base_want)? else {
@@ -103,10 +105,15 @@ impl Repository {
         Ok(Some(id))
     }
 
-    fn follow(&self, id: ObjectId, step: &Step<'_>, text: &BStr) -> Result<Option<ObjectId>> {
+    fn follow(
+        &self,
+        id: ObjectId,
+        step: &RevisionSuffix<'_>,
+        text: &BStr,
+    ) -> Result<Option<ObjectId>> {
         match step {
-            Step::Peel(inner) => self.peel_as(id, inner, text),
-            Step::Parent(number) => {
+            RevisionSuffix::Peel(inner) => self.peel_as(id, inner, text),
+            RevisionSuffix::Parent(number) => {
                 let Some(commit) = self.peel_to(id, ObjectKind::Commit)? else {
                     return Ok(None);
                 };
@@ -122,7 +129,7 @@ impl Repository {
                     _ => Ok(None),
                 }
             }
-            Step::Ancestor(number) => {
+            RevisionSuffix::Ancestor(number) => {
                 let Some(commit) = self.peel_to(id, ObjectKind::Commit)? else {
                     return Ok(None);
                 };

@@ -28,7 +28,7 @@ impl Repository {
         let Some(wanted) = compile(pattern) else {
             return Ok(None);
         };
-        let mut queue = Queue::default();
+        let mut queue = CommitQueue::default();
         match start {
             Some(start) => self.enqueue(&mut queue, start)?,
             None => self.enqueue_references(&mut queue)?,
@@ -46,7 +46,7 @@ impl Repository {
         Ok(None)
     }
 
-    fn enqueue_references(&self, queue: &mut Queue) -> Result<()> {
+    fn enqueue_references(&self, queue: &mut CommitQueue) -> Result<()> {
         if let Some(head) = self.head()?.id() {
             self.enqueue(queue, head)?;
         }
@@ -63,11 +63,11 @@ impl Repository {
         Ok(())
     }
 
-    fn enqueue(&self, queue: &mut Queue, id: ObjectId) -> Result<()> {
+    fn enqueue(&self, queue: &mut CommitQueue, id: ObjectId) -> Result<()> {
         if queue.seen.insert(id) {
             let time = self.commit_links(&id, &mut Vec::new())?.time;
             let order = u64::MAX - queue.seen.len() as u64;
-            queue.heap.push(Waiting { time, order, id });
+            queue.heap.push(QueuedCommit { time, order, id });
         }
         Ok(())
     }
@@ -75,14 +75,14 @@ impl Repository {
 
 /// The commits that are not searched yet, newest first.
 #[derive(Default)]
-struct Queue {
-    heap: BinaryHeap<Waiting>,
+struct CommitQueue {
+    heap: BinaryHeap<QueuedCommit>,
     seen: HashSet<ObjectId>,
 }
 
 /// A queue entry, ordered by date. Among equal dates, the one that was added first comes first.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Waiting {
+struct QueuedCommit {
     time: i64,
     order: u64,
     id: ObjectId,

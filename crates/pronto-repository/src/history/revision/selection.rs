@@ -2,7 +2,7 @@
 
 use bstr::{BStr, BString, ByteSlice, ByteVec};
 
-use crate::glob::{self, How};
+use crate::glob::{self, MatchOptions};
 
 /// A selection of refs by directory and pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,7 +70,8 @@ impl RefSelection {
     /// Returns the name under which the ref `name` is shown. Returns `None` if the ref is not selected,
     /// or its shown name matches a pattern in `excluded` (`--exclude`).
     pub fn shown<'n>(&self, name: &'n BStr, excluded: &[BString]) -> Option<&'n BStr> {
-        let matches = |pattern: &BString, name: &BStr| glob::matches(pattern, name, How::default());
+        let matches =
+            |pattern: &BString, name: &BStr| glob::matches(pattern, name, MatchOptions::default());
         let pattern = self.pattern.as_ref();
         if pattern.is_some_and(|pattern| !matches(pattern, name)) {
             return None;

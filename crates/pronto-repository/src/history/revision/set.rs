@@ -8,8 +8,8 @@ use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;
 use pronto_io::short::Short as _;
 
-use super::{Found, RefSelection, Want};
-use crate::refs::Broken;
+use super::{ExpectedType, RefSelection, ResolvedRevision};
+use crate::refs::BrokenRef;
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// One object of a [`RevisionSet`].
@@ -19,7 +19,7 @@ pub struct SetMember {
     /// name.
     pub name: BString,
     /// The object, with its mode and path.
-    pub found: Found,
+    pub found: ResolvedRevision,
     /// Whether the objects reachable from this object are excluded (`^A`).
     pub is_excluded: bool,
     /// Whether the object is the left side of a symmetric difference (`A...B`).
@@ -87,7 +87,7 @@ impl RevisionSet {
             Some(name) => (name.as_bstr(), !is_negated),
             None => (text, is_negated),
         };
-        let Some(found) = repository.look_up(name, Want::Anything)? else {
+        let Some(found) = repository.look_up(name, ExpectedType::Anything)? else {
             return Ok(false);
         };
         self.members.push(SetMember {
@@ -104,10 +104,10 @@ impl RevisionSet {
             return Ok(false);
         };
         let (left, right) = (range.from, range.to);
-        let Some(from) = repository.try_resolve(left, Want::Committish)? else {
+        let Some(from) = repository.try_resolve(left, ExpectedType::Committish)? else {
             return Ok(false);
         };
-        let Some(to) = repository.try_resolve(right, Want::Committish)? else {
+        let Some(to) = repository.try_resolve(right, ExpectedType::Committish)? else {
             return Ok(false);
         };
         if !range.is_symmetric {
@@ -144,7 +144,7 @@ impl RevisionSet {
             Some(name) => (name.as_bstr(), !is_negated),
             None => (text, is_negated),
         };
-        let Some(id) = repository.try_resolve(name, Want::Committish)? else {
+        let Some(id) = repository.try_resolve(name, ExpectedType::Committish)? else {
             return Ok(false);
         };
         let Some(commit) = repository.peel_to(id, ObjectKind::Commit)? else {
@@ -186,8 +186,8 @@ impl RevisionSet {
         refs.for_each_or_broken(directory, |reference| {
             let (name, id) = match reference {
                 Ok(reference) => (reference.name, reference.id),
-                Err(Broken::Contents(name)) => (name, null),
-                Err(Broken::Dangling(_)) => return Ok(ControlFlow::Continue(())),
+                Err(BrokenRef::Contents(name)) => (name, null),
+                Err(BrokenRef::Dangling(_)) => return Ok(ControlFlow::Continue(())),
             };
             if let Some(shown) = selection.shown(name, excluded) {
                 found.push((name.to_owned(), shown.to_owned(), id));
@@ -206,8 +206,8 @@ impl RevisionSet {
     }
 }
 
-fn plain(id: ObjectId) -> Found {
-    Found {
+fn plain(id: ObjectId) -> ResolvedRevision {
+    ResolvedRevision {
         id,
         mode: None,
         path: None,

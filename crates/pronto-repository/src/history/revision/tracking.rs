@@ -3,22 +3,22 @@
 use bstr::{BStr, BString, ByteSlice};
 use pronto_io::short::Short as _;
 
-use crate::refs::Head;
+use crate::refs::HeadValue;
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// The kind of tracked branch that a suffix names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mark {
+pub(super) enum TrackingBranch {
     Upstream,
     Push,
 }
 
 /// Returns the suffix with which `text` begins, and its length.
-pub(super) fn mark(text: &[u8]) -> Option<(Mark, usize)> {
+pub(super) fn mark(text: &[u8]) -> Option<(TrackingBranch, usize)> {
     let marks = [
-        (&b"@{upstream}"[..], Mark::Upstream),
-        (&b"@{u}"[..], Mark::Upstream),
-        (&b"@{push}"[..], Mark::Push),
+        (&b"@{upstream}"[..], TrackingBranch::Upstream),
+        (&b"@{u}"[..], TrackingBranch::Upstream),
+        (&b"@{push}"[..], TrackingBranch::Push),
     ];
     marks.into_iter().find_map(|(spelling, mark)| {
         let start = text.get(..spelling.len())?;
@@ -90,23 +90,25 @@ impl Repository {
         Ok(None)
     }
 
-    fn tracked_branch(&self, name: &BStr, mark: Mark) -> Result<BString> {
+    fn tracked_branch(&self, name: &BStr, mark: TrackingBranch) -> Result<BString> {
         let fail = |message: String| Err(Error::new(ErrorKind::Reference, message));
         let branch = match name.as_bytes() {
             b"" | b"HEAD" => match self.head()? {
-                Head::Branch { name, .. } | Head::Unborn { name } => {
+                HeadValue::Branch { name, .. } | HeadValue::Unborn { name } => {
                     match name.strip_prefix(b"refs/heads/") {
                         Some(short) => BString::from(short),
                         None => return fail("HEAD does not point to a branch".into()),
                     }
                 }
-                Head::Detached { .. } => return fail("HEAD does not point to a branch".into()),
+                HeadValue::Detached { .. } => {
+                    return fail("HEAD does not point to a branch".into());
+                }
             },
             _ => name.strip_prefix(b"refs/heads/").unwrap_or(name).into(),
         };
         match mark {
-            Mark::Upstream => self.upstream_of(branch.as_bstr()),
-            Mark::Push => self.push_target_of(branch.as_bstr()),
+            TrackingBranch::Upstream => self.upstream_of(branch.as_bstr()),
+            TrackingBranch::Push => self.push_target_of(branch.as_bstr()),
         }
     }
 
@@ -248,8 +250,8 @@ mod tests {
 
     #[test]
     fn marks_are_read_in_any_case() {
-        assert_eq!(mark(b"@{UPstream}x"), Some((Mark::Upstream, 11)));
-        assert_eq!(mark(b"@{push}"), Some((Mark::Push, 7)));
+        assert_eq!(mark(b"@{UPstream}x"), Some((TrackingBranch::Upstream, 11)));
+        assert_eq!(mark(b"@{push}"), Some((TrackingBranch::Push, 7)));
         assert_eq!(mark(b"@{pull}"), None);
     }
 }

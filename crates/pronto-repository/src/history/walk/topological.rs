@@ -3,33 +3,33 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::Order;
+use super::WalkOrder;
 use crate::Result;
-use crate::history::{Commits, Number};
+use crate::history::{CommitNumber, Commits};
 
 /// The commits whose children were all yielded.
-enum Ready {
+enum ReadyCommits {
     /// The commit that was added last comes first.
-    Stack(Vec<Number>),
+    Stack(Vec<CommitNumber>),
     /// The newest commit comes first, and among equal dates the one that was added first.
-    Dates(BinaryHeap<(i64, Reverse<usize>, Number)>, usize),
+    Dates(BinaryHeap<(i64, Reverse<usize>, CommitNumber)>, usize),
 }
 
-impl Ready {
-    fn push(&mut self, number: Number, commits: &Commits<'_>) {
+impl ReadyCommits {
+    fn push(&mut self, number: CommitNumber, commits: &Commits<'_>) {
         match self {
-            Ready::Stack(stack) => stack.push(number),
-            Ready::Dates(queue, arrivals) => {
+            ReadyCommits::Stack(stack) => stack.push(number),
+            ReadyCommits::Dates(queue, arrivals) => {
                 queue.push((commits.time(number), Reverse(*arrivals), number));
                 *arrivals += 1;
             }
         }
     }
 
-    fn pop(&mut self) -> Option<Number> {
+    fn pop(&mut self) -> Option<CommitNumber> {
         match self {
-            Ready::Stack(stack) => stack.pop(),
-            Ready::Dates(queue, _) => queue.pop().map(|(_, _, number)| number),
+            ReadyCommits::Stack(stack) => stack.pop(),
+            ReadyCommits::Dates(queue, _) => queue.pop().map(|(_, _, number)| number),
         }
     }
 }
@@ -39,7 +39,11 @@ impl Ready {
 ///
 /// # Errors
 /// Fails with `ErrorKind::Object` if the commit-graph file is malformed, or `ErrorKind::Io`.
-pub(super) fn sort(commits: &Commits<'_>, found: &[Number], order: Order) -> Result<Vec<Number>> {
+pub(super) fn sort(
+    commits: &Commits<'_>,
+    found: &[CommitNumber],
+    order: WalkOrder,
+) -> Result<Vec<CommitNumber>> {
     let most = found.iter().max().map_or(0, |most| *most as usize + 1);
     // For each commit, the number of children that were not yielded yet plus one; 0 for commits that
     // are not in `found`.
@@ -47,7 +51,7 @@ pub(super) fn sort(commits: &Commits<'_>, found: &[Number], order: Order) -> Res
     for number in found {
         waiting[*number as usize] = 1;
     }
-    let parents = |number: Number| {
+    let parents = |number: CommitNumber| {
         let which = 0..commits.parent_count(number);
         which.map(move |which| commits.known_parent(number, which))
     };
@@ -61,17 +65,17 @@ pub(super) fn sort(commits: &Commits<'_>, found: &[Number], order: Order) -> Res
         }
     }
     let mut ready = match order {
-        Order::TopologicalByDate => Ready::Dates(BinaryHeap::new(), 0),
-        _ => Ready::Stack(Vec::new()),
+        WalkOrder::TopologicalByDate => ReadyCommits::Dates(BinaryHeap::new(), 0),
+        _ => ReadyCommits::Stack(Vec::new()),
     };
-    let tips: Vec<Number> = found
+    let tips: Vec<CommitNumber> = found
         .iter()
         .copied()
         .filter(|number| waiting[*number as usize] == 1)
         .collect();
     match &mut ready {
-        Ready::Stack(stack) => stack.extend(tips.iter().rev()),
-        Ready::Dates(..) => tips.iter().for_each(|tip| ready.push(*tip, commits)),
+        ReadyCommits::Stack(stack) => stack.extend(tips.iter().rev()),
+        ReadyCommits::Dates(..) => tips.iter().for_each(|tip| ready.push(*tip, commits)),
     }
     let mut sorted = Vec::with_capacity(found.len());
     while let Some(number) = ready.pop() {

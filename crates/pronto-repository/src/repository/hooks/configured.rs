@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bstr::{BStr, BString, ByteSlice as _};
 
-use crate::config::{Config, Key, value};
+use crate::config::{Config, ConfigKey, value};
 use crate::{Error, ErrorKind, Result};
 
 /// The hook events of Git. A hook in the configuration cannot have the name of an event:
@@ -65,7 +65,7 @@ impl<'a> HookSection<'a> {
             if !entry.key.starts_with(b"hook.") {
                 continue;
             }
-            let key = Key::split(entry.key);
+            let key = ConfigKey::split(entry.key);
             let Some(name) = key.subsection else {
                 continue;
             };

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use bstr::ByteSlice;
-use pronto_config::git_dir::{self, Candidate};
+use pronto_config::git_dir::{self, GitDirCandidate};
 use pronto_io::error::{IoContext, OsReason};
-use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, Links};
+use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, SymlinkPolicy};
 
 use crate::environment::Environment;
 use crate::{Error, ErrorKind, Result, path};
@@ -18,10 +18,10 @@ use crate::{Error, ErrorKind, Result, path};
 /// one, or [`ErrorKind::Io`] if a file cannot be moved or written.
 pub(super) fn separate(link: &Path, git_dir: PathBuf, env: &Environment) -> Result<PathBuf> {
     let source = match git_dir::look_at(link, link, env)? {
-        Candidate::Nothing => None,
-        Candidate::Directory => Some(link.to_owned()),
-        Candidate::PointsTo(target) => Some(target),
-        Candidate::Special => {
+        GitDirCandidate::Nothing => None,
+        GitDirCandidate::Directory => Some(link.to_owned()),
+        GitDirCandidate::PointsTo(target) => Some(target),
+        GitDirCandidate::Special => {
             let message = format!("unable to handle file type of '{}'", link.display());
             return Err(Error::new(ErrorKind::InvalidInput, message));
         }
@@ -48,7 +48,7 @@ pub(super) fn separate(link: &Path, git_dir: PathBuf, env: &Environment) -> Resu
 /// at `old`.
 fn reconnect(own_dir: &Path, old: &Path) -> Result<()> {
     let pointer = own_dir.join("gitdir");
-    let Ok(text) = untrusted::read(&pointer, Links::Follow, LARGEST_POINTER_BYTES) else {
+    let Ok(text) = untrusted::read(&pointer, SymlinkPolicy::Follow, LARGEST_POINTER_BYTES) else {
         return Ok(());
     };
     let named = path::borrow(text.trim_ascii_end());

@@ -7,7 +7,7 @@ use crate::config::Config;
 use crate::environment::Environment;
 use crate::refs::{RefName, bad_name};
 use crate::repository::notice::unknown_storage;
-use crate::repository::{Format, Notice, RefStorage};
+use crate::repository::{Notice, RefStorage, RepositoryFormat};
 use crate::{Error, ErrorKind, Repository, Result};
 
 /// The selected storage of refs.
@@ -29,7 +29,7 @@ impl StorageChoice {
     /// Fails with [`ErrorKind::InvalidInput`] if the requested storage is unknown, or differs from that
     /// of the existing repository.
     pub(super) fn of(
-        existing: Option<&Format>,
+        existing: Option<&RepositoryFormat>,
         options: &Options,
         config: &Config,
         environment: &Environment,

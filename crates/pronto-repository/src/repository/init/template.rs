@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use bstr::ByteSlice;
 use pronto_io::error::IoContext;
 
-use super::shared::{self, Sharing};
+use super::shared::{self, SharedPermissions};
 use crate::config::Loader;
 use crate::environment::Environment;
 use crate::{ErrorKind, Result};
 
 /// The template for the initial contents of a repository.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Template {
+pub enum TemplateSource {
     /// The directory that the environment or configuration names (`GIT_TEMPLATE_DIR`,
     /// `init.templateDir`), else that of the installed git, else the built-in contents.
     #[default]
@@ -42,15 +42,15 @@ const DESCRIPTION: &str =
 /// # Errors
 /// Fails with [`ErrorKind::Io`] if a file of the template cannot be read or copied.
 pub fn copy(
-    template: &Template,
+    template: &TemplateSource,
     git_dir: &Path,
     environment: &Environment,
-    sharing: Sharing,
+    sharing: SharedPermissions,
 ) -> Result<()> {
     let directory = match template {
-        Template::None => return Ok(()),
-        Template::Directory(path) => environment.absolute(path),
-        Template::Configured => match configured(environment)? {
+        TemplateSource::None => return Ok(()),
+        TemplateSource::Directory(path) => environment.absolute(path),
+        TemplateSource::Configured => match configured(environment)? {
             Some(path) if path.as_os_str().is_empty() => return Ok(()),
             Some(path) => environment.absolute(path),
             None => {
@@ -86,17 +86,17 @@ fn configured(environment: &Environment) -> Result<Option<PathBuf>> {
 }
 
 /// Returns the directory of the template if it does not exist, which deserves a warning.
-pub fn missing(template: &Template, environment: &Environment) -> Option<PathBuf> {
+pub fn missing(template: &TemplateSource, environment: &Environment) -> Option<PathBuf> {
     let path = match template {
-        Template::Directory(path) => path.clone(),
-        Template::Configured => configured(environment).ok().flatten()?,
-        Template::None => return None,
+        TemplateSource::Directory(path) => path.clone(),
+        TemplateSource::Configured => configured(environment).ok().flatten()?,
+        TemplateSource::None => return None,
     };
     let is_missing = !path.as_os_str().is_empty() && !environment.absolute(&path).is_dir();
     is_missing.then_some(path)
 }
 
-fn copy_directory(from: &Path, to: &Path, sharing: Sharing, depth: u32) -> Result<()> {
+fn copy_directory(from: &Path, to: &Path, sharing: SharedPermissions, depth: u32) -> Result<()> {
     super::make_directory(to)?;
     let entries = std::fs::read_dir(from).context(ErrorKind::Io, "cannot opendir", from)?;
     for entry in entries.flatten() {

@@ -6,7 +6,7 @@ use bstr::BString;
 
 /// The side of a refspec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum RefspecSide {
     /// The object or ref that is sent.
     Source,
     /// The ref of the remote repository.
@@ -33,7 +33,7 @@ pub enum PushNotice {
     /// A name of a refspec matches more than one ref.
     Ambiguous {
         /// The side of the refspec with the name.
-        side: Side,
+        side: RefspecSide,
         /// The name.
         name: BString,
     },
@@ -93,8 +93,8 @@ impl fmt::Display for PushNotice {
         match self {
             PushNotice::Ambiguous { side, name } => {
                 let side = match side {
-                    Side::Source => "src",
-                    Side::Destination => "dst",
+                    RefspecSide::Source => "src",
+                    RefspecSide::Destination => "dst",
                 };
                 write!(f, "{side} refspec {name} matches more than one")
             }

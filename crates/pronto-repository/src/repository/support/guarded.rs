@@ -3,7 +3,7 @@
 use bstr::ByteSlice as _;
 
 use super::operation::{Operation, Operations};
-use crate::config::Key;
+use crate::config::ConfigKey;
 
 /// The reason for every refusal by this table.
 pub(super) const REASON: &str = "it is unknown, and settings of this section protect their users";
@@ -127,7 +127,7 @@ pub static GUARDED: &[Guarded] = &[
 ];
 
 /// Returns the section of `key`, if it is guarded and does not know the variable.
-pub(super) fn find(key: &Key<'_>) -> Option<&'static Guarded> {
+pub(super) fn find(key: &ConfigKey<'_>) -> Option<&'static Guarded> {
     let is_it = |guarded: &&Guarded| guarded.section.as_bytes() == key.section.as_bytes();
     let guarded = GUARDED.iter().find(is_it)?;
     let variable = key.variable.as_bytes();

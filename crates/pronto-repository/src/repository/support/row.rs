@@ -3,7 +3,7 @@
 use bstr::BStr;
 
 use super::operation::{Operation, Operations};
-use crate::config::{Key, value};
+use crate::config::{ConfigKey, value};
 
 /// A setting or an environment variable that some operations do not implement.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +49,7 @@ pub enum When {
 
 impl Place {
     /// Returns whether `key` has this form.
-    pub(super) fn admits(self, key: &Key<'_>) -> bool {
+    pub(super) fn admits(self, key: &ConfigKey<'_>) -> bool {
         match self {
             Place::Section => key.subsection.is_none(),
             Place::Subsection => key.subsection.is_some(),

@@ -6,10 +6,10 @@ use std::net::TcpListener;
 use super::*;
 
 fn connections(most: usize, most_of_network: usize) -> Connections {
-    let all = Connections::new(&Limits {
+    let all = Connections::new(&ServerLimits {
         connections: most,
         connections_per_address: most_of_network,
-        ..Limits::default()
+        ..ServerLimits::default()
     });
     // No connection counts as new in these tests.
     locked(&all.0).new = Duration::ZERO;
@@ -20,11 +20,11 @@ fn address(last: u8) -> IpAddr {
     [127, 0, 0, last].into()
 }
 
-fn user(name: &str) -> Owner {
-    Owner::User(name.into())
+fn user(name: &str) -> SlotOwner {
+    SlotOwner::User(name.into())
 }
 
-fn is_evicted(connected: &Connected) -> bool {
+fn is_evicted(connected: &ConnectionGuard) -> bool {
     connected.connection().is_evicted()
 }
 
@@ -33,7 +33,10 @@ fn connections_are_bounded_in_all_and_per_address() {
     let all = connections(3, 2);
     let first = all.enter(address(1)).expect("room");
     let _second = all.enter(address(1)).expect("room");
-    assert_eq!(all.enter(address(1)).err(), Some(Full::Address));
+    assert_eq!(
+        all.enter(address(1)).err(),
+        Some(ConnectionRefusal::Address)
+    );
     let _third = all.enter(address(2)).expect("room");
     let fourth = all.enter(address(2)).expect("the first makes room");
     assert!(is_evicted(&first));
@@ -41,13 +44,16 @@ fn connections_are_bounded_in_all_and_per_address() {
     // The connection is not counted twice.
     drop(first);
     assert_eq!(all.count(), 3);
-    assert_eq!(all.enter(address(2)).err(), Some(Full::Address));
+    assert_eq!(
+        all.enter(address(2)).err(),
+        Some(ConnectionRefusal::Address)
+    );
     drop(fourth);
     let _fifth = all.enter(address(2)).expect("room");
     // No network has more connections than the networks of these.
     let all = connections(2, 2);
     let held = [1, 2].map(|last| all.enter(address(last)).expect("room"));
-    assert_eq!(all.enter(address(1)).err(), Some(Full::Server));
+    assert_eq!(all.enter(address(1)).err(), Some(ConnectionRefusal::Server));
     drop(held);
     assert!(all.is_unused());
 }
@@ -58,7 +64,10 @@ fn four_addresses_do_not_keep_others_out() {
     let hostile: Vec<_> = (0..16)
         .map(|number| all.enter(address(number % 4 + 1)).expect("room"))
         .collect();
-    assert_eq!(all.enter(address(1)).err(), Some(Full::Address));
+    assert_eq!(
+        all.enter(address(1)).err(),
+        Some(ConnectionRefusal::Address)
+    );
     let honest: Vec<_> = (10..20)
         .map(|last| all.enter(address(last)).expect("another makes room"))
         .collect();
@@ -99,7 +108,7 @@ fn connections_with_slots_and_of_users_stay() {
     held[1].connection().belongs_to(&user("a"));
     held[2]
         .connection()
-        .belongs_to(&Owner::Administrator("root".into()));
+        .belongs_to(&SlotOwner::Administrator("root".into()));
     let second = all.enter(address(2)).expect("another makes room");
     let gone: Vec<_> = held.iter().map(is_evicted).collect();
     assert_eq!(gone, [false, false, false, true]);
@@ -116,7 +125,7 @@ fn connections_with_slots_and_of_users_stay() {
         assert!(is_evicted(next), "{last}");
         busy.push((works, one));
     }
-    assert_eq!(all.enter(address(8)).err(), Some(Full::Server));
+    assert_eq!(all.enter(address(8)).err(), Some(ConnectionRefusal::Server));
     drop(busy);
     drop((held, second, third));
     assert!(all.is_unused());
@@ -155,7 +164,7 @@ fn users_stay_while_strangers_can_leave() {
         })
         .collect();
     let mut strangers = vec![all.enter(address(2)).expect("room")];
-    assert_eq!(all.enter(address(2)).err(), Some(Full::Server));
+    assert_eq!(all.enter(address(2)).err(), Some(ConnectionRefusal::Server));
     for last in 3..=9 {
         strangers.push(all.enter(address(last)).expect("a stranger makes room"));
     }
@@ -189,7 +198,10 @@ fn a_new_connection_has_time_to_tell_its_user() {
     let new: Vec<_> = (4..=9)
         .map(|last| all.enter(address(last)).expect("room"))
         .collect();
-    assert_eq!(all.enter(address(10)).err(), Some(Full::Server));
+    assert_eq!(
+        all.enter(address(10)).err(),
+        Some(ConnectionRefusal::Server)
+    );
     locked(&all.0).new = Duration::ZERO;
     let _last = all.enter(address(10)).expect("the second makes room");
     assert!(is_evicted(&second) && !new.iter().any(is_evicted));
@@ -197,7 +209,7 @@ fn a_new_connection_has_time_to_tell_its_user() {
     // This connection has made a request without a user.
     third
         .connection()
-        .belongs_to(&Owner::Network(Network::of(address(3))));
+        .belongs_to(&SlotOwner::Network(Network::of(address(3))));
     let _one = all.enter(address(11)).expect("the third makes room");
     assert!(is_evicted(&third) && !new.iter().any(is_evicted));
 }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use bstr::{BString, ByteSlice as _};
 
-use super::kept::Kept;
-use super::{Judgment, Receiver, malformed};
-use crate::access::RefChange;
+use super::packet_buffer::PacketBuffer;
+use super::{Judgment, PushReceiver, malformed};
+use crate::access::RequestedRefChange;
 use crate::error::without_room;
-use crate::service::Judge;
+use crate::service::PushPolicy;
 use crate::{Error, ErrorKind, Result};
 
 /// The length in bytes of the pkt-line header.
@@ -18,11 +18,11 @@ const LENGTH_BYTES: u64 = 4;
 const ENTRY_BYTES: usize = 96;
 
 /// The commands that were read, and the decisions about them.
-pub(super) struct Reading<'a, 'b> {
-    judge: &'a dyn Judge,
-    receiver: &'a Receiver<'b>,
+pub(super) struct CommandReader<'a, 'b> {
+    judge: &'a dyn PushPolicy,
+    receiver: &'a PushReceiver<'b>,
     /// The bytes that were read.
-    pub(super) read: Kept<'b>,
+    pub(super) read: PacketBuffer<'b>,
     /// The number of these bytes.
     bytes: u64,
     /// The memory that the decisions use.
@@ -36,12 +36,12 @@ pub(super) struct Reading<'a, 'b> {
     pub(super) fast_forward_only: BTreeMap<BString, String>,
 }
 
-impl<'a, 'b> Reading<'a, 'b> {
-    pub(super) fn new(judge: &'a dyn Judge, receiver: &'a Receiver<'b>) -> Self {
-        Reading {
+impl<'a, 'b> CommandReader<'a, 'b> {
+    pub(super) fn new(judge: &'a dyn PushPolicy, receiver: &'a PushReceiver<'b>) -> Self {
+        CommandReader {
             judge,
             receiver,
-            read: Kept::new(receiver.budget),
+            read: PacketBuffer::new(receiver.budget),
             bytes: 0,
             charged: 0,
             features: Vec::new(),
@@ -147,7 +147,7 @@ impl<'a, 'b> Reading<'a, 'b> {
         Ok(())
     }
 
-    fn judge(&mut self, change: &RefChange<'_>) -> Result<()> {
+    fn judge(&mut self, change: &RequestedRefChange<'_>) -> Result<()> {
         // The list grows by doubling.
         self.charge(change.name.len() + 2 * size_of::<Judgment>())?;
         let target = (self.receiver.target_of)(change.name);
@@ -158,7 +158,7 @@ impl<'a, 'b> Reading<'a, 'b> {
         let mut changed = changed.into_iter().flatten();
         let mut names = changed.clone();
         let mut refusal =
-            changed.find_map(|name| self.judge.refusal(&RefChange { name, ..*change }));
+            changed.find_map(|name| self.judge.refusal(&RequestedRefChange { name, ..*change }));
         if let Some(reason) = names.find_map(|name| self.judge.forbids_force(name)) {
             let is_protected =
                 self.receiver.protects_all_refs || change.name.starts_with(b"refs/heads/");
@@ -182,7 +182,7 @@ impl<'a, 'b> Reading<'a, 'b> {
 }
 
 /// Parses `OLD NEW NAME`.
-fn parse(line: &[u8]) -> Result<RefChange<'_>> {
+fn parse(line: &[u8]) -> Result<RequestedRefChange<'_>> {
     let mut parts = line.splitn_str(3, " ");
     let (old, new, name) = (parts.next(), parts.next(), parts.next());
     let is_id = |id: &&[u8]| matches!(id.len(), 40 | 64) && id.iter().all(u8::is_ascii_hexdigit);
@@ -190,7 +190,7 @@ fn parse(line: &[u8]) -> Result<RefChange<'_>> {
         return Err(malformed("a change is not 'OLD NEW REF'"));
     };
     let is_null = |id: &[u8]| id.iter().all(|digit| *digit == b'0');
-    Ok(RefChange {
+    Ok(RequestedRefChange {
         name,
         creates: is_null(old),
         deletes: is_null(new),

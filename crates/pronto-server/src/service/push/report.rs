@@ -1,6 +1,6 @@
 //! The report on a push that is refused as a whole.
 
-use pronto_io::budget::Budget;
+use pronto_io::budget::RequestBudget;
 use pronto_wire::pktline;
 
 use super::{Judgment, has_feature, malformed_packet};
@@ -14,7 +14,11 @@ const BAND_BYTES: usize = 65_515;
 ///
 /// # Errors
 /// Fails if the budget has no room, or a ref name is too long for a packet.
-pub(super) fn report(changes: &[Judgment], features: &[u8], budget: &Budget) -> Result<Vec<u8>> {
+pub(super) fn report(
+    changes: &[Judgment],
+    features: &[u8],
+    budget: &RequestBudget,
+) -> Result<Vec<u8>> {
     let has = |word: &str| has_feature(features, word);
     let mut lines = Vec::new();
     if !has("report-status") && !has("report-status-v2") {

@@ -2,16 +2,16 @@
 
 use std::sync::{Arc, LazyLock};
 
-use pronto_io::budget::Account;
+use pronto_io::budget::MemoryAccount;
 use pronto_wire::pktline;
 
 use super::*;
-use crate::access::RefChange;
+use crate::access::RequestedRefChange;
 
 struct Only;
 
-impl Judge for Only {
-    fn refusal(&self, change: &RefChange<'_>) -> Option<String> {
+impl PushPolicy for Only {
+    fn refusal(&self, change: &RequestedRefChange<'_>) -> Option<String> {
         (change.name != b"refs/heads/a").then(|| "not yours".to_owned())
     }
 
@@ -28,10 +28,10 @@ fn alias(name: &[u8]) -> Option<BString> {
     (name == b"refs/heads/alias").then(|| "refs/heads/a".into())
 }
 
-static UNLIMITED: LazyLock<Budget> = LazyLock::new(Budget::default);
+static UNLIMITED: LazyLock<RequestBudget> = LazyLock::new(RequestBudget::default);
 
-fn receiver() -> Receiver<'static> {
-    Receiver {
+fn receiver() -> PushReceiver<'static> {
+    PushReceiver {
         target_of: &alias,
         budget: &UNLIMITED,
         most_bytes: 16 << 20,
@@ -51,7 +51,7 @@ fn judge(lines: &[String], rest: &[u8]) -> Result<Judged<'static>> {
 }
 
 /// Returns the bytes of the commands that the service reads.
-fn text_of(allowed: Allowed<'_>) -> String {
+fn text_of(allowed: AllowedPush<'_>) -> String {
     let mut bytes = Vec::new();
     let mut input = allowed.into_input();
     input.read_to_end(&mut bytes).expect("it is memory");
@@ -86,8 +86,8 @@ fn one_refused_change_refuses_all() {
 #[test]
 fn a_symbolic_ref_is_judged_with_its_target() {
     struct Rule;
-    impl Judge for Rule {
-        fn refusal(&self, change: &RefChange<'_>) -> Option<String> {
+    impl PushPolicy for Rule {
+        fn refusal(&self, change: &RequestedRefChange<'_>) -> Option<String> {
             (change.deletes && change.name == b"refs/heads/a").then(|| "kept".to_owned())
         }
 
@@ -114,8 +114,8 @@ fn a_symbolic_ref_is_judged_with_its_target() {
 #[test]
 fn only_branches_are_protected_by_git() {
     struct All;
-    impl Judge for All {
-        fn refusal(&self, _: &RefChange<'_>) -> Option<String> {
+    impl PushPolicy for All {
+        fn refusal(&self, _: &RequestedRefChange<'_>) -> Option<String> {
             None
         }
 
@@ -127,7 +127,7 @@ fn only_branches_are_protected_by_git() {
         let mut bytes = Vec::new();
         pktline::write(&mut bytes, line.as_bytes()).expect("it is short");
         pktline::write_flush(&mut bytes);
-        let receiver = Receiver {
+        let receiver = PushReceiver {
             protects_all_refs,
             ..receiver()
         };
@@ -148,7 +148,7 @@ fn commands_are_bounded_before_they_are_kept() {
     let line = format!("{NULL} {ONE} refs/heads/a");
     let mut packet = Vec::new();
     pktline::write(&mut packet, line.as_bytes()).expect("it is short");
-    let kind = |receiver: &Receiver<'_>| {
+    let kind = |receiver: &PushReceiver<'_>| {
         let mut endless = Endless(&packet, 0);
         match judge_request(&mut endless, &Only, receiver) {
             Ok(_) => panic!("it has no end"),
@@ -156,9 +156,9 @@ fn commands_are_bounded_before_they_are_kept() {
         }
     };
     assert_eq!(kind(&receiver()), ErrorKind::Malformed);
-    let account = Arc::new(Account::new("this user", 1 << 20));
-    let small = Receiver {
-        budget: &Budget::new(vec![Arc::clone(&account)]),
+    let account = Arc::new(MemoryAccount::new("this user", 1 << 20));
+    let small = PushReceiver {
+        budget: &RequestBudget::new(vec![Arc::clone(&account)]),
         ..receiver()
     };
     assert_eq!(kind(&small), ErrorKind::TooMany);
@@ -168,8 +168,8 @@ fn commands_are_bounded_before_they_are_kept() {
 #[test]
 fn a_mirror_of_a_million_refs_has_room() {
     struct Any;
-    impl Judge for Any {
-        fn refusal(&self, _: &RefChange<'_>) -> Option<String> {
+    impl PushPolicy for Any {
+        fn refusal(&self, _: &RequestedRefChange<'_>) -> Option<String> {
             None
         }
 
@@ -178,10 +178,10 @@ fn a_mirror_of_a_million_refs_has_room() {
         }
     }
     // A user may hold half of the memory of a server with the default limits.
-    let limits = crate::config::Limits::default();
-    let account = Arc::new(Account::new("this user", limits.memory_bytes / 2));
-    let budget = Budget::new(vec![Arc::clone(&account)]);
-    let receiver = Receiver {
+    let limits = crate::config::ServerLimits::default();
+    let account = Arc::new(MemoryAccount::new("this user", limits.memory_bytes / 2));
+    let budget = RequestBudget::new(vec![Arc::clone(&account)]);
+    let receiver = PushReceiver {
         budget: &budget,
         most_bytes: limits.command_bytes,
         ..receiver()
@@ -275,7 +275,7 @@ fn the_changes_of_a_certificate_are_judged() {
     let mut open = certificate(&good);
     open.pop();
     assert!(judge(&open, b"").is_err());
-    let no_receiver = Receiver {
+    let no_receiver = PushReceiver {
         takes_certificates: false,
         ..receiver()
     };

@@ -2,10 +2,10 @@
 //! it again, belongs to a request, and requests find the repository only in a state that it had
 //! during the request.
 
-use super::Checker;
+use super::SimulationChecker;
 use crate::simulation::client::{Existence, Observations, SeenExistence};
 
-pub(super) fn check(checker: &mut Checker<'_>, observations: &Observations) {
+pub(super) fn check(checker: &mut SimulationChecker<'_>, observations: &Observations) {
     for read in &observations.reads {
         if is_removed(checker, read.generation) {
             let number = read.generation;
@@ -45,7 +45,7 @@ pub(super) fn check(checker: &mut Checker<'_>, observations: &Observations) {
 
 /// Returns whether generation `number` marks the repository as removed. Generation 0 precedes the
 /// first one.
-fn is_removed(checker: &Checker<'_>, number: u64) -> bool {
+fn is_removed(checker: &SimulationChecker<'_>, number: u64) -> bool {
     match number.checked_sub(1) {
         Some(at) => checker.world.log[at as usize].manifest.is_removed,
         None => true,
@@ -53,7 +53,7 @@ fn is_removed(checker: &Checker<'_>, number: u64) -> bool {
 }
 
 /// Returns the generations that removed the repository, or created it again.
-fn changed(checker: &Checker<'_>, removes: bool) -> Vec<u64> {
+fn changed(checker: &SimulationChecker<'_>, removes: bool) -> Vec<u64> {
     let last = checker.world.log.len() as u64;
     let is_change = |number: &u64| {
         is_removed(checker, *number) == removes && is_removed(checker, number - 1) != removes
@@ -62,7 +62,7 @@ fn changed(checker: &Checker<'_>, removes: bool) -> Vec<u64> {
     (2..=last).filter(is_change).collect()
 }
 
-fn answer(checker: &mut Checker<'_>, seen: &SeenExistence) {
+fn answer(checker: &mut SimulationChecker<'_>, seen: &SeenExistence) {
     let least = checker.world.newest_at(seen.begun);
     let most = checker.world.newest_at(seen.ended);
     let mut states = (least..=most).map(|number| is_removed(checker, number));
@@ -79,7 +79,7 @@ fn answer(checker: &mut Checker<'_>, seen: &SeenExistence) {
 }
 
 /// Returns whether the repository was removed, or created, during a request.
-fn within(checker: &Checker<'_>, seen: &SeenExistence, removes: bool) -> bool {
+fn within(checker: &SimulationChecker<'_>, seen: &SeenExistence, removes: bool) -> bool {
     let changed = changed(checker, removes);
     changed.iter().any(|number| {
         let at = checker.world.log[*number as usize - 1].at;

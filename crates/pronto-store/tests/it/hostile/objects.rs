@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use pronto_hash::Kind;
-use pronto_store::{Cache, Digest, Digester};
+use pronto_store::{BlockDigester, Digest, ViewCache};
 
 use super::form::Form;
 use super::{BlockOptions, Bucket};
@@ -109,7 +109,7 @@ impl Bucket {
     /// manifest.
     fn describe_blocks(&self, changed: &[u8]) {
         let target = self.target(".sum");
-        let mut digester = Digester::default();
+        let mut digester = BlockDigester::default();
         digester.update(changed);
         let sums = digester.finish().blocks;
         fs::write(&target.path, &sums).expect("a file");
@@ -124,7 +124,7 @@ impl Bucket {
         self.exports += 1;
         let directory = self.world.path(&format!("cache-{}", self.exports));
         let blocks = self.store().block_cache(BlockOptions::default(), |_| ());
-        self.cache = Cache::open(&directory, u64::MAX, blocks).expect("a directory");
+        self.cache = ViewCache::open(&directory, u64::MAX, blocks).expect("a directory");
         let served = self.serve().map(drop);
         let verified = self.verify(true);
         verified.expect("problems are no errors");

@@ -9,17 +9,17 @@ use pronto_hash::ObjectId;
 use pronto_io::progress::Progress;
 use pronto_wire::advertisement::RemoteRef;
 use pronto_wire::capabilities::Capabilities;
-use pronto_wire::negotiate::Commits;
+use pronto_wire::negotiate::CommitSupplier;
 
-use super::super::Work;
-use super::super::map::Mapped;
+use super::super::FetchRun;
+use super::super::map::FetchedRef;
 use crate::Result;
 use crate::remote::connection::from_wire;
-use crate::remote::{History, alternate_tips, from_store};
+use crate::remote::{NegotiationHistory, alternate_tips, from_store};
 use pronto_object::TagRef;
 
 /// Reports the capabilities of a server of version 0 or 1.
-pub(super) fn tell_capabilities(capabilities: &Capabilities, progress: &dyn Progress) {
+pub(super) fn report_capabilities(capabilities: &Capabilities, progress: &dyn Progress) {
     let has = |name: &str| capabilities.has(name);
     if let Some(agent) = capabilities.value("agent") {
         progress.message(&format!("Server version is {}", agent.as_bstr()));
@@ -42,20 +42,24 @@ pub(super) fn tell_capabilities(capabilities: &Capabilities, progress: &dyn Prog
         ("deepen-not", true),
         ("deepen-relative", true),
     ];
-    for (name, is_told) in supported {
-        if is_told && has(name) {
+    for (name, is_reported) in supported {
+        if is_reported && has(name) {
             progress.message(&format!("Server supports {name}"));
         }
     }
 }
 
 /// Reports which recent commits are complete, and which of `entries` are wanted.
-pub(super) fn tell(work: &Work<'_>, refs: &[RemoteRef], entries: &[Mapped]) -> Result<()> {
+pub(super) fn report_refs(
+    work: &FetchRun<'_>,
+    refs: &[RemoteRef],
+    entries: &[FetchedRef],
+) -> Result<()> {
     let progress = work.watch.progress();
     let mut complete = HashSet::new();
     if !work.options.refetch {
-        let mut marker = Marker {
-            history: History::new(work.repository.objects()?, &work.cut),
+        let mut marker = CompletenessMarker {
+            history: NegotiationHistory::new(work.repository.objects()?, &work.cut),
             work,
             complete,
             count: 0,
@@ -77,9 +81,9 @@ pub(super) fn tell(work: &Work<'_>, refs: &[RemoteRef], entries: &[Mapped]) -> R
 }
 
 /// Finds the objects that are complete because they are reachable from local refs.
-struct Marker<'a> {
-    history: History<'a>,
-    work: &'a Work<'a>,
+struct CompletenessMarker<'a> {
+    history: NegotiationHistory<'a>,
+    work: &'a FetchRun<'a>,
     complete: HashSet<ObjectId>,
     /// The number of commits that were queued.
     count: usize,
@@ -87,14 +91,14 @@ struct Marker<'a> {
 
 /// A queued commit. The newest commit is first; commits of the same time are in insertion order.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Queued {
+struct VerboseEntry {
     time: i64,
     order: Reverse<usize>,
     id: ObjectId,
     parents: Vec<ObjectId>,
 }
 
-impl Marker<'_> {
+impl CompletenessMarker<'_> {
     /// Returns the time of the newest existing commit that a ref of the remote points to.
     fn newest(&mut self, refs: &[RemoteRef]) -> Result<Option<i64>> {
         let mut newest = None;
@@ -156,13 +160,13 @@ impl Marker<'_> {
     }
 
     /// Marks a commit and adds it to the queue.
-    fn enqueue(&mut self, id: ObjectId, queue: &mut BinaryHeap<Queued>) -> Result<()> {
+    fn enqueue(&mut self, id: ObjectId, queue: &mut BinaryHeap<VerboseEntry>) -> Result<()> {
         if !self.complete.insert(id) {
             return Ok(());
         }
         if let Some(commit) = self.history.commit(&id).map_err(from_wire)? {
             self.count += 1;
-            queue.push(Queued {
+            queue.push(VerboseEntry {
                 time: commit.time,
                 order: Reverse(self.count),
                 id,

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use bstr::{BStr, ByteSlice as _};
 use pronto_io::child;
 
-use super::description::Operation;
+use super::description::HelperOperation;
 use crate::path;
 
 /// The largest output of a helper or an askpass program.
@@ -15,7 +15,7 @@ const LARGEST_BYTES: u64 = 1 << 20;
 
 /// A program that prompts the user (`GIT_ASKPASS`, `core.askPass`).
 #[derive(Clone, Copy)]
-pub(super) struct Program<'a> {
+pub(super) struct AskPassProgram<'a> {
     pub(super) program: &'a Path,
     /// The current directory of the program.
     pub(super) directory: &'a Path,
@@ -23,13 +23,18 @@ pub(super) struct Program<'a> {
 
 /// Runs the shell command of a helper in `directory`, with the operation as additional argument.
 /// Returns its output, which is empty if the helper cannot be run.
-pub(super) fn run(command: &BStr, operation: Operation, input: &[u8], directory: &Path) -> Vec<u8> {
+pub(super) fn run(
+    command: &BStr,
+    operation: HelperOperation,
+    input: &[u8],
+    directory: &Path,
+) -> Vec<u8> {
     let script = [command.as_bytes(), b" ", operation.name().as_bytes()].concat();
     let mut helper = child::shell(path::borrow(&script), "sh");
     helper.current_dir(directory);
     helper.stdin(Stdio::piped()).stdout(match operation {
-        Operation::Get => Stdio::piped(),
-        Operation::Store | Operation::Erase => Stdio::null(),
+        HelperOperation::Get => Stdio::piped(),
+        HelperOperation::Store | HelperOperation::Erase => Stdio::null(),
     });
     let record = child::started("cred", &helper);
     let Ok(mut process) = child::spawn(&mut helper) else {
@@ -51,16 +56,16 @@ pub(super) fn run(command: &BStr, operation: Operation, input: &[u8], directory:
 
 /// The part of a login to prompt for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum CredentialPart {
     Username,
     Password,
 }
 
-impl Wanted {
+impl CredentialPart {
     pub(super) fn name(self) -> &'static str {
         match self {
-            Wanted::Username => "Username",
-            Wanted::Password => "Password",
+            CredentialPart::Username => "Username",
+            CredentialPart::Password => "Password",
         }
     }
 }
@@ -71,9 +76,9 @@ impl Wanted {
 /// # Errors
 /// Fails with a message if there is no response.
 pub(super) fn user(
-    wanted: Wanted,
+    wanted: CredentialPart,
     server: &str,
-    program: Option<Program<'_>>,
+    program: Option<AskPassProgram<'_>>,
     may_prompt: bool,
 ) -> Result<String, String> {
     let prompt = format!("{} for '{server}': ", wanted.name());
@@ -86,14 +91,14 @@ pub(super) fn user(
     let options = gix_prompt::Options {
         askpass: None,
         mode: match wanted {
-            Wanted::Username => gix_prompt::Mode::Visible,
-            Wanted::Password => gix_prompt::Mode::Hidden,
+            CredentialPart::Username => gix_prompt::Mode::Visible,
+            CredentialPart::Password => gix_prompt::Mode::Hidden,
         },
     };
     gix_prompt::ask(&prompt, &options).map_err(|error| error.to_string())
 }
 
-fn by_program(asked: Program<'_>, prompt: &str) -> Option<String> {
+fn by_program(asked: AskPassProgram<'_>, prompt: &str) -> Option<String> {
     let mut asking = child::command(asked.program);
     asking
         .current_dir(asked.directory)

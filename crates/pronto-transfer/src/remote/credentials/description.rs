@@ -1,7 +1,7 @@
 //! The credential descriptions that are exchanged with helpers (`git-credential(1)`).
 
 use bstr::{BStr, BString, ByteSlice};
-use pronto_wire::transport::http::Secret;
+use pronto_wire::transport::http::HttpSecret;
 
 /// The known fields of a credential. Unknown ones are `None` or empty.
 #[derive(Clone, Default)]
@@ -34,18 +34,18 @@ pub(super) struct Description {
 
 /// The operation of a helper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Operation {
+pub(super) enum HelperOperation {
     Get,
     Store,
     Erase,
 }
 
-impl Operation {
+impl HelperOperation {
     pub(super) fn name(self) -> &'static str {
         match self {
-            Operation::Get => "get",
-            Operation::Store => "store",
-            Operation::Erase => "erase",
+            HelperOperation::Get => "get",
+            HelperOperation::Store => "store",
+            HelperOperation::Erase => "erase",
         }
     }
 }
@@ -56,9 +56,13 @@ impl Description {
     /// # Errors
     /// Fails if a value contains a character that a helper could misread. `protects` is
     /// `credential.protectProtocol`.
-    pub(super) fn input(&self, operation: Operation, protects: bool) -> Result<Vec<u8>, String> {
-        let is_get = operation == Operation::Get;
-        let mut lines = Lines {
+    pub(super) fn input(
+        &self,
+        operation: HelperOperation,
+        protects: bool,
+    ) -> Result<Vec<u8>, String> {
+        let is_get = operation == HelperOperation::Get;
+        let mut lines = CredentialLines {
             text: Vec::new(),
             protects,
         };
@@ -90,7 +94,7 @@ impl Description {
         if let Some(expires) = self.expires {
             lines.add("password_expiry_utc", expires.to_string().as_str().into())?;
         }
-        if operation != Operation::Store {
+        if operation != HelperOperation::Store {
             for challenge in &self.challenges {
                 lines.add("wwwauth[]", challenge.as_bstr())?;
             }
@@ -191,17 +195,17 @@ impl Description {
 
     /// Returns the secret. A user name and a password are returned only if the server
     /// `takes_passwords`.
-    pub(super) fn secret(&self, takes_passwords: bool) -> Option<Secret> {
+    pub(super) fn secret(&self, takes_passwords: bool) -> Option<HttpSecret> {
         if !self.authtype.is_empty() && !self.credential.is_empty() {
             let value = format!("{} {}", self.authtype, self.credential);
             // Other characters are not allowed in a header.
             let is_plain = value
                 .bytes()
                 .all(|byte| byte == b' ' || byte.is_ascii_graphic());
-            return is_plain.then_some(Secret::Header(value));
+            return is_plain.then_some(HttpSecret::Header(value));
         }
         let (user, password) = (self.username.clone()?, self.password.clone()?);
-        takes_passwords.then_some(Secret::Basic { user, password })
+        takes_passwords.then_some(HttpSecret::Basic { user, password })
     }
 
     /// Returns the server for a prompt, with the user name if it is known.
@@ -231,12 +235,12 @@ fn push_encoded(text: &mut String, value: &[u8], plain: &[u8]) {
 }
 
 /// Lines `NAME=VALUE`.
-struct Lines {
+struct CredentialLines {
     text: Vec<u8>,
     protects: bool,
 }
 
-impl Lines {
+impl CredentialLines {
     /// Adds a value, unless it is empty.
     fn add_known(&mut self, name: &str, value: &BString) -> Result<(), String> {
         match value.is_empty() {
@@ -277,7 +281,7 @@ mod tests {
         }
     }
 
-    fn input(description: &Description, operation: Operation) -> String {
+    fn input(description: &Description, operation: HelperOperation) -> String {
         let input = description.input(operation, true).expect("plain values");
         String::from_utf8(input).expect("text")
     }
@@ -288,13 +292,13 @@ mod tests {
         let both = "capability[]=authtype\ncapability[]=state\n";
         let place = "protocol=https\nhost=x\n";
         let challenge = "wwwauth[]=Basic realm=\"r\"\n";
-        let get = input(&description, Operation::Get);
+        let get = input(&description, HelperOperation::Get);
         assert_eq!(get, format!("{both}{place}{challenge}"));
         let output = b"username=me\npassword=p=q\nhost=elsewhere\n";
         description.take(output, 1).expect("lines");
-        let store = input(&description, Operation::Store);
+        let store = input(&description, HelperOperation::Store);
         assert_eq!(store, format!("{place}username=me\npassword=p=q\n"));
-        let erase = input(&description, Operation::Erase);
+        let erase = input(&description, HelperOperation::Erase);
         assert!(erase.ends_with(challenge));
         assert!(description.secret(true).is_some() && description.secret(false).is_none());
         // A password may be empty.
@@ -309,10 +313,10 @@ mod tests {
             credential=one\nstate[]=h:1\ncontinue=1\n";
         description.take(output, 1).expect("lines");
         assert!(description.continues());
-        assert!(description.secret(false) == Some(Secret::Header("Steps one".to_owned())));
+        assert!(description.secret(false) == Some(HttpSecret::Header("Steps one".to_owned())));
         let next = description.next_stage(&["Steps 2".to_owned()]);
         assert!(!next.is_complete() && !next.continues());
-        let get = input(&next, Operation::Get);
+        let get = input(&next, HelperOperation::Get);
         assert!(get.contains("authtype=Steps\n") && !get.contains("credential="));
         assert!(get.ends_with("wwwauth[]=Steps 2\nstate[]=h:1\n"), "{get}");
     }
@@ -332,7 +336,7 @@ mod tests {
         for (value, protects) in [("a\nb", false), ("a\0b", false), ("a\rb", true)] {
             let mut description = described();
             description.username = Some(value.into());
-            assert!(description.input(Operation::Get, protects).is_err());
+            assert!(description.input(HelperOperation::Get, protects).is_err());
         }
         let mut description = described();
         assert!(description.take(b"nonsense\n", 0).is_err());

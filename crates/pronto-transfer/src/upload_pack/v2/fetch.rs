@@ -4,27 +4,27 @@ use std::collections::BTreeSet;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
-use pronto_wire::request::Line;
+use pronto_wire::request::RequestLine;
 
 use super::super::bands::Band;
-use super::super::common::Common;
-use super::super::cut::{Cut, Deepening};
+use super::super::common::CommonHaves;
+use super::super::cut::{Deepening, ShallowCut};
 use super::super::send::record;
 use super::super::wish::Wish;
-use super::super::writer::Lines;
-use super::super::{Ended, MOST_IDS, Session, broken, too_much};
+use super::super::writer::UnsentLines;
+use super::super::{ConversationEnd, MOST_IDS, UploadSession, broken, too_much};
 use super::Request;
 use crate::Result;
 use crate::enter::from_client;
 
 /// The arguments of the command.
 #[derive(Default)]
-struct Arguments {
+struct FetchArguments {
     wish: Wish,
     /// The refs that were wanted by name.
-    refs: Vec<WantedRef>,
+    refs: Vec<WantedRefName>,
     names: BTreeSet<BString>,
-    common: Common,
+    common: CommonHaves,
     /// Whether the client has sent haves, which may not exist on the server.
     named_haves: bool,
     done: bool,
@@ -33,20 +33,20 @@ struct Arguments {
     has_uris: bool,
 }
 
-struct WantedRef {
+struct WantedRefName {
     name: BString,
     id: ObjectId,
 }
 
-impl Session<'_> {
+impl UploadSession<'_> {
     /// Serves a request for objects.
-    pub(super) fn fetch(&mut self, request: &Request) -> Result<Ended> {
-        let mut arguments = Arguments::default();
+    pub(super) fn fetch(&mut self, request: &Request) -> Result<ConversationEnd> {
+        let mut arguments = FetchArguments::default();
         arguments.wish.band = Band::Large;
         let what = "expected flush after fetch arguments";
         while let Some(line) = self.argument(request, what)? {
             let parsed =
-                Line::of_fetch(&line, self.repository.object_hash()).map_err(from_client)?;
+                RequestLine::of_fetch(&line, self.repository.object_hash()).map_err(from_client)?;
             self.take_argument(&line, &parsed, &mut arguments)?;
         }
         let mut wish = std::mem::take(&mut arguments.wish);
@@ -56,21 +56,21 @@ impl Session<'_> {
         wish.promisors.clone_from(&self.promisors);
         // A client without wants may still request the common commits (`wait-for-done`).
         if wish.wants.is_empty() && !arguments.wait_for_done {
-            return Ok(Ended::Served);
+            return Ok(ConversationEnd::Served);
         }
-        let mut out = Lines {
+        let mut out = UnsentLines {
             sideband: wish.sideband_all,
-            ..Lines::default()
+            ..UnsentLines::default()
         };
         if arguments.named_haves && !arguments.done {
             let is_ready = self.acknowledge(&mut arguments, &wish.wants, &mut out)?;
             if !is_ready {
                 self.send_lines(&mut out)?;
-                return Ok(Ended::Served);
+                return Ok(ConversationEnd::Served);
             }
         }
         self.send_refs(&arguments.refs, &mut out)?;
-        let cut = self.tell_cut(&arguments.deepening, &wish.wants, &mut out)?;
+        let cut = self.send_cut(&arguments.deepening, &wish.wants, &mut out)?;
         let shallow = self.view_of(&cut)?;
         wish.haves = arguments.common.ids;
         record(&wish, arguments.refs.len(), &arguments.deepening);
@@ -87,21 +87,21 @@ impl Session<'_> {
     fn take_argument(
         &mut self,
         line: &[u8],
-        parsed: &Line<'_>,
-        arguments: &mut Arguments,
+        parsed: &RequestLine<'_>,
+        arguments: &mut FetchArguments,
     ) -> Result<()> {
         let settings = &self.settings;
         let wish = &mut arguments.wish;
         match *parsed {
-            Line::Want { id, .. } => {
+            RequestLine::Want { id, .. } => {
                 if !self.is_present(&id)? {
                     let message = format!("git upload-pack: not our ref {id}");
                     return self.deny(wish, format!("upload-pack: not our ref {id}"), message);
                 }
                 wish.want(id)?;
             }
-            Line::WantRef(name) if settings.ref_in_want => self.want_ref(name, arguments)?,
-            Line::Have(id) => {
+            RequestLine::WantRef(name) if settings.ref_in_want => self.want_ref(name, arguments)?,
+            RequestLine::Have(id) => {
                 arguments.named_haves = true;
                 if self.is_present(&id)? {
                     if arguments.common.ids.len() >= MOST_IDS {
@@ -110,16 +110,16 @@ impl Session<'_> {
                     arguments.common.add(self.repository, id)?;
                 }
             }
-            Line::ThinPack => wish.thin = true,
-            Line::OffsetDeltas => wish.offset_deltas = true,
-            Line::NoProgress => wish.no_progress = true,
-            Line::IncludeTag => wish.include_tags = true,
-            Line::Done => arguments.done = true,
-            Line::WaitForDone => arguments.wait_for_done = true,
-            Line::DeepenRelative => arguments.deepening.is_relative = true,
-            Line::Filter(spec) if settings.filter => self.filter(spec, wish)?,
-            Line::SidebandAll if settings.sideband_all => wish.sideband_all = true,
-            Line::PackfileUris(protocols) if settings.packfile_uris => {
+            RequestLine::ThinPack => wish.thin = true,
+            RequestLine::OffsetDeltas => wish.offset_deltas = true,
+            RequestLine::NoProgress => wish.no_progress = true,
+            RequestLine::IncludeTag => wish.include_tags = true,
+            RequestLine::Done => arguments.done = true,
+            RequestLine::WaitForDone => arguments.wait_for_done = true,
+            RequestLine::DeepenRelative => arguments.deepening.is_relative = true,
+            RequestLine::Filter(spec) if settings.filter => self.filter(spec, wish)?,
+            RequestLine::SidebandAll if settings.sideband_all => wish.sideband_all = true,
+            RequestLine::PackfileUris(protocols) if settings.packfile_uris => {
                 if arguments.has_uris {
                     let message = "multiple packfile-uris lines forbidden";
                     return self.deny(wish, message.into(), message.into());
@@ -137,7 +137,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    fn want_ref(&mut self, name: &BStr, arguments: &mut Arguments) -> Result<()> {
+    fn want_ref(&mut self, name: &BStr, arguments: &mut FetchArguments) -> Result<()> {
         let wish = &mut arguments.wish;
         let Some(id) = self.view().id_of(name)? else {
             let message = format!("unknown ref {name}");
@@ -150,7 +150,7 @@ impl Session<'_> {
         if !self.is_present(&id)? {
             return Err(broken(format!("unable to parse object: {name}")));
         }
-        arguments.refs.push(WantedRef {
+        arguments.refs.push(WantedRefName {
             name: name.to_owned(),
             id,
         });
@@ -159,9 +159,9 @@ impl Session<'_> {
 
     /// Sends an error to the client, and returns another one for the server's log.
     fn deny(&mut self, wish: &Wish, to_client: String, here: String) -> Result<()> {
-        let mut out = Lines {
+        let mut out = UnsentLines {
             sideband: wish.sideband_all,
-            ..Lines::default()
+            ..UnsentLines::default()
         };
         out.error(to_client)?;
         self.send_lines(&mut out)?;
@@ -171,9 +171,9 @@ impl Session<'_> {
     /// Sends the acknowledgements of common objects. Returns whether the pack follows.
     fn acknowledge(
         &mut self,
-        arguments: &mut Arguments,
+        arguments: &mut FetchArguments,
         wants: &[ObjectId],
-        out: &mut Lines,
+        out: &mut UnsentLines,
     ) -> Result<bool> {
         let common = &mut arguments.common;
         out.text("acknowledgments\n")?;
@@ -193,12 +193,12 @@ impl Session<'_> {
         Ok(is_ready)
     }
 
-    fn send_refs(&mut self, refs: &[WantedRef], out: &mut Lines) -> Result<()> {
+    fn send_refs(&mut self, refs: &[WantedRefName], out: &mut UnsentLines) -> Result<()> {
         if refs.is_empty() {
             return Ok(());
         }
         out.text("wanted-refs\n")?;
-        for WantedRef { name, id } in refs {
+        for WantedRefName { name, id } in refs {
             out.text(format!("{id} {name}\n"))?;
         }
         out.delimiter();
@@ -206,15 +206,15 @@ impl Session<'_> {
     }
 
     /// Sends the shallow boundary to the client.
-    fn tell_cut(
+    fn send_cut(
         &mut self,
         deepening: &Deepening,
         wants: &[ObjectId],
-        out: &mut Lines,
-    ) -> Result<Cut> {
+        out: &mut UnsentLines,
+    ) -> Result<ShallowCut> {
         let is_shallow = !self.repository.shallow_commits()?.is_empty();
         if !deepening.is_requested() && !is_shallow {
-            return Ok(Cut::default());
+            return Ok(ShallowCut::default());
         }
         out.text("shallow-info\n")?;
         let cut = deepening.cut(self.repository, wants, true, self.interrupt);

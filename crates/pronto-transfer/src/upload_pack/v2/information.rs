@@ -2,16 +2,16 @@
 
 use bstr::{BString, ByteSlice};
 
-use super::super::writer::Lines;
-use super::super::{Ended, MOST_IDS, Session, broken, too_much};
+use super::super::writer::UnsentLines;
+use super::super::{ConversationEnd, MOST_IDS, UploadSession, broken, too_much};
 use super::Request;
 use crate::objects::from_odb;
 use crate::{ErrorKind, Result};
 
-impl Session<'_> {
+impl UploadSession<'_> {
     /// Sends the sizes of objects.
-    pub(super) fn object_info(&mut self, request: &Request) -> Result<Ended> {
-        let mut out = Lines::default();
+    pub(super) fn object_info(&mut self, request: &Request) -> Result<ConversationEnd> {
+        let mut out = UnsentLines::default();
         let (mut with_size, mut ids) = (false, Vec::new());
         let what = "object-info: expected flush after arguments";
         loop {
@@ -59,17 +59,17 @@ impl Session<'_> {
         }
         out.flush();
         self.send_lines(&mut out)?;
-        Ok(Ended::Served)
+        Ok(ConversationEnd::Served)
     }
 
     /// Sends the bundle URIs of the repository.
-    pub(super) fn bundle_uris(&mut self, request: &Request) -> Result<Ended> {
+    pub(super) fn bundle_uris(&mut self, request: &Request) -> Result<ConversationEnd> {
         let what = "bundle-uri: expected flush after arguments";
         if let Some(line) = self.argument(request, what)? {
             let line = line.as_bstr();
             return Err(broken(format!("bundle-uri: unexpected argument: '{line}'")));
         }
-        let mut out = Lines::default();
+        let mut out = UnsentLines::default();
         if self.settings.bundle_uris.is_none() {
             if let Some(uri) = self.made_bundle()? {
                 out.text("bundle.version=1")?;
@@ -85,7 +85,7 @@ impl Session<'_> {
         }
         out.flush();
         self.send_lines(&mut out)?;
-        Ok(Ended::Served)
+        Ok(ConversationEnd::Served)
     }
 
     /// Returns the URL of the bundle that this server creates, if there is one.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use bstr::ByteSlice;
 use pronto_hash::ObjectId;
 
-use super::super::cache::{ListingCache, ListingKey, Parts, listing_key};
-use super::super::writer::Lines;
-use super::super::{Ended, Session, broken};
+use super::super::cache::{KeyDigester, ListingCache, ListingKey, listing_key};
+use super::super::writer::UnsentLines;
+use super::super::{ConversationEnd, UploadSession, broken};
 use super::Request;
 use crate::Result;
 
@@ -23,17 +23,17 @@ const LEAST_KEPT_BYTES: usize = 64 << 10;
 
 /// The arguments of the command.
 #[derive(Debug, Default)]
-struct Arguments {
+struct LsRefsArguments {
     peel: bool,
     symrefs: bool,
     unborn: bool,
     prefixes: Vec<Vec<u8>>,
 }
 
-impl Arguments {
+impl LsRefsArguments {
     /// Returns a digest that differs for arguments that select other refs or properties.
     fn digest(&self) -> ObjectId {
-        let mut parts = Parts::new();
+        let mut parts = KeyDigester::new();
         for is_set in [self.peel, self.symrefs, self.unborn] {
             parts.add(&[is_set.into()]);
         }
@@ -44,15 +44,15 @@ impl Arguments {
     }
 }
 
-impl<'a> Session<'a> {
+impl<'a> UploadSession<'a> {
     /// Lists refs.
-    pub(super) fn list(&mut self, request: &Request) -> Result<Ended> {
+    pub(super) fn list(&mut self, request: &Request) -> Result<ConversationEnd> {
         let arguments = self.list_arguments(request)?;
         let key = self.listing_key(&arguments)?;
         let kept = key.and_then(|(cache, key)| cache.get(&key));
         if let Some(listing) = kept {
             self.write(&listing)?;
-            return Ok(Ended::Served);
+            return Ok(ConversationEnd::Served);
         }
         let listing: Arc<[u8]> = self.listing(&arguments)?.into();
         if let Some((cache, key)) = key
@@ -63,12 +63,12 @@ impl<'a> Session<'a> {
             cache.put(key, Arc::clone(&listing));
         }
         self.write(&listing)?;
-        Ok(Ended::Served)
+        Ok(ConversationEnd::Served)
     }
 
     fn listing_key(
         &self,
-        arguments: &Arguments,
+        arguments: &LsRefsArguments,
     ) -> Result<Option<(&'a dyn ListingCache, ListingKey)>> {
         let Some(cache) = self.options.listings.as_deref() else {
             return Ok(None);
@@ -82,8 +82,8 @@ impl<'a> Session<'a> {
     }
 
     /// Returns the response.
-    fn listing(&self, arguments: &Arguments) -> Result<Vec<u8>> {
-        let mut out = Lines::default();
+    fn listing(&self, arguments: &LsRefsArguments) -> Result<Vec<u8>> {
+        let mut out = UnsentLines::default();
         let mut shown = self.view().shown(&arguments.prefixes, arguments.peel)?;
         // As in Git, the `HEAD` of a namespace is also found below its prefix.
         if !self.repository.refs().namespace().is_empty()
@@ -117,12 +117,12 @@ impl<'a> Session<'a> {
         Ok(out.bytes)
     }
 
-    fn list_arguments(&mut self, request: &Request) -> Result<Arguments> {
+    fn list_arguments(&mut self, request: &Request) -> Result<LsRefsArguments> {
         let ignores_unborn = {
             let value = self.repository.config().string("lsrefs.unborn")?;
             value.is_some_and(|value| value == "ignore")
         };
-        let mut arguments = Arguments::default();
+        let mut arguments = LsRefsArguments::default();
         let mut prefix_bytes = 0;
         let what = "expected flush after ls-refs arguments";
         while let Some(line) = self.argument(request, what)? {
@@ -159,9 +159,9 @@ mod tests {
 
     #[test]
     fn other_arguments_have_other_digests() {
-        let of = |prefixes: &[&[u8]]| Arguments {
+        let of = |prefixes: &[&[u8]]| LsRefsArguments {
             prefixes: prefixes.iter().map(|prefix| prefix.to_vec()).collect(),
-            ..Arguments::default()
+            ..LsRefsArguments::default()
         };
         let mut peeled = of(&[]);
         peeled.peel = true;
@@ -176,7 +176,8 @@ mod tests {
             of(&[b"b", b"a"]),
             of(&[b"ab"]),
         ];
-        let digests: std::collections::HashSet<_> = all.iter().map(Arguments::digest).collect();
+        let digests: std::collections::HashSet<_> =
+            all.iter().map(LsRefsArguments::digest).collect();
         assert_eq!(digests.len(), all.len());
         assert_eq!(of(&[b"a"]).digest(), of(&[b"a"]).digest());
     }

@@ -9,11 +9,11 @@ use ureq::http::Uri;
 use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig};
 use ureq::{Agent, Proxy, ProxyProtocol};
 
-use super::dial::{self, Current, Dialer};
+use super::dial::{self, CurrentConnection, Dialer};
 use super::relay::WholeUrls;
-use super::{Redirects, Secret};
+use super::{HttpSecret, Redirects};
 use crate::error::{Error, ErrorKind};
-use crate::transport::{Family, Limits, LowSpeed};
+use crate::transport::{AddressFamily, LowSpeed, Timeouts};
 use crate::url::Url;
 
 /// Options for HTTP: the settings for a single URL.
@@ -113,9 +113,9 @@ const LONGEST_HEAD: usize = 64 * 1024;
 pub(super) fn agent(
     url: &Url,
     options: &Options,
-    family: Family,
-    limits: Limits,
-) -> Result<(Agent, Current), Error> {
+    family: AddressFamily,
+    limits: Timeouts,
+) -> Result<(Agent, CurrentConnection), Error> {
     let relay = relay(url, options)?;
     let mut config = Agent::config_builder()
         .http_status_as_error(false)
@@ -135,9 +135,9 @@ pub(super) fn agent(
             None => proxy(url, options)?,
         })
         .ip_family(match family {
-            Family::Any => IpFamily::Any,
-            Family::V4 => IpFamily::Ipv4Only,
-            Family::V6 => IpFamily::Ipv6Only,
+            AddressFamily::Any => IpFamily::Any,
+            AddressFamily::V4 => IpFamily::Ipv4Only,
+            AddressFamily::V6 => IpFamily::Ipv6Only,
         });
     let relay = relay.map(|relay| relay.address);
     let is_relay_encrypted = relay.as_ref().is_some_and(is_encrypted);
@@ -147,7 +147,7 @@ pub(super) fn agent(
         // As in Git, settings for the certificate of the server do not apply to that of the proxy.
         config = config.tls_config(tls(&Options::default())?);
     }
-    let current = Current::default();
+    let current = CurrentConnection::default();
     let dialer = Dialer {
         current: current.clone(),
         limits,
@@ -215,7 +215,7 @@ fn relay(url: &Url, options: &Options) -> Result<Option<Relay>, Error> {
         let message = format!("Invalid proxy URL '{address}'");
         Error::new(ErrorKind::Address, message)
     };
-    let login = address.user().map(|user| Secret::Basic {
+    let login = address.user().map(|user| HttpSecret::Basic {
         user: user.to_owned(),
         password: address
             .password()

@@ -20,14 +20,14 @@ use ureq::unversioned::transport::{
 use ureq::{Error, Timeout};
 
 use super::relay::{Encryption, WholeUrls};
-use crate::transport::pace::{Limits, LowSpeed, Pace};
+use crate::transport::pace::{LowSpeed, ReadPace, Timeouts};
 use crate::transport::{Readiness, connect_first};
 
 /// The most recent connection; empty after it was closed.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Current(Arc<Mutex<Weak<TcpStream>>>);
+pub(super) struct CurrentConnection(Arc<Mutex<Weak<TcpStream>>>);
 
-impl Current {
+impl CurrentConnection {
     /// Returns a function that reports whether unread data have arrived. Requests are sequential, so
     /// the most recent connection is the one in use.
     pub(super) fn readiness(&self) -> Readiness {
@@ -61,8 +61,8 @@ pub(super) fn connector(
 /// Makes plain connections, unless a connection to a proxy exists already.
 #[derive(Debug)]
 pub(super) struct Dialer {
-    pub(super) current: Current,
-    pub(super) limits: Limits,
+    pub(super) current: CurrentConnection,
+    pub(super) limits: Timeouts,
     pub(super) low_speed: Option<LowSpeed>,
 }
 
@@ -122,7 +122,7 @@ impl Resolver for Resolving {
 }
 
 impl<In: Transport> Connector<In> for Dialer {
-    type Out = Either<In, Plain>;
+    type Out = Either<In, PlainConnection>;
 
     fn connect(
         &self,
@@ -144,8 +144,8 @@ impl<In: Transport> Connector<In> for Dialer {
         let config = details.config;
         let buffers = LazyBuffers::new(config.input_buffer_size(), config.output_buffer_size());
         let connected_by = start + limits.connect;
-        let pace = Pace::new(limits.idle, self.low_speed);
-        Ok(Some(Either::B(Plain {
+        let pace = ReadPace::new(limits.idle, self.low_speed);
+        Ok(Some(Either::B(PlainConnection {
             stream,
             buffers,
             pace,
@@ -156,15 +156,15 @@ impl<In: Transport> Connector<In> for Dialer {
 
 /// A plain connection.
 #[derive(Debug)]
-pub(super) struct Plain {
+pub(super) struct PlainConnection {
     stream: Arc<TcpStream>,
     buffers: LazyBuffers,
-    pace: Pace,
+    pace: ReadPace,
     /// The deadline for a tunnel or encryption that is layered on the connection.
     connected_by: Instant,
 }
 
-impl Plain {
+impl PlainConnection {
     /// Returns the remaining time for a read, according to the timeout of the client.
     fn left(&self, timeout: NextTimeout) -> Option<Duration> {
         let left = match timeout.after {
@@ -181,7 +181,7 @@ impl Plain {
     }
 }
 
-impl Transport for Plain {
+impl Transport for PlainConnection {
     fn buffers(&mut self) -> &mut dyn Buffers {
         &mut self.buffers
     }
@@ -213,14 +213,14 @@ mod tests {
     use std::sync::mpsc;
 
     use super::super::agent::{Options, agent};
-    use crate::transport::{Family, Limits};
+    use crate::transport::{AddressFamily, Timeouts};
     use crate::url::Url;
 
     #[test]
     fn an_answer_is_ready_when_it_has_come() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
         let address = listener.local_addr().expect("it is bound");
-        let (go_on, may_go_on) = mpsc::channel();
+        let (resume, may_continue) = mpsc::channel();
         let server = std::thread::spawn(move || {
             let (mut stream, _) = listener.accept().expect("somebody comes");
             let mut request = Vec::new();
@@ -231,19 +231,19 @@ mod tests {
             }
             let head = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n";
             stream.write_all(head).expect("it listens");
-            may_go_on.recv().expect("it is told to");
+            may_continue.recv().expect("it is told to");
             stream.write_all(b"body").expect("it listens");
             stream
         });
         let base = format!("http://{address}");
         let url = Url::parse(base.as_str().into()).expect("a URL");
-        let (options, limits) = (Options::default(), Limits::default());
-        let (agent, current) = agent(&url, &options, Family::Any, limits).expect("a client");
+        let (options, limits) = (Options::default(), Timeouts::default());
+        let (agent, current) = agent(&url, &options, AddressFamily::Any, limits).expect("a client");
         assert!(!current.readiness()(), "there is no connection yet");
         let response = agent.get(&base).call().expect("the head of an answer");
         let ready = current.readiness();
         assert!(!ready(), "only the head has come");
-        go_on.send(()).expect("the server waits");
+        resume.send(()).expect("the server waits");
         let stream = server.join().expect("no panics");
         while !ready() {
             std::thread::yield_now();

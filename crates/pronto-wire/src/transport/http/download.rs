@@ -4,11 +4,11 @@ use std::io::{self, Read};
 
 use ureq::BodyReader;
 
-use super::site::{Plan, Site};
+use super::site::{HttpSite, RedirectPolicy};
 use super::{MOST_REDIRECTIONS, Redirects, Settings, reader};
 use crate::error::{Error, ErrorKind};
 use crate::transport::{Options, Service};
-use crate::url::{Origin, Url};
+use crate::url::{Url, UrlOrigin};
 
 /// The content of a file on a web server, as it arrives.
 pub struct Download(BodyReader<'static>);
@@ -31,14 +31,14 @@ impl Read for Download {
 /// connection cannot be made.
 pub fn download(
     url: &Url,
-    named: Option<&Origin>,
+    named: Option<&UrlOrigin>,
     options: &Options,
     settings: Box<dyn Settings>,
 ) -> Result<Download, Error> {
     options.policy.check(url.scheme())?;
     let service = Service::UploadPack;
-    let mut plan = Plan::new(url, service, options, settings).for_download(named);
-    let mut site = Site::open(url, &mut plan)?;
+    let mut plan = RedirectPolicy::new(url, service, options, settings).for_download(named);
+    let mut site = HttpSite::open(url, &mut plan)?;
     let mut url = url.clone();
     for _ in 0..=MOST_REDIRECTIONS {
         let response = site.run(&url, service, None)?;

@@ -6,35 +6,37 @@ use bstr::{BStr, ByteSlice};
 use ureq::http::{HeaderMap, Response, Uri};
 use ureq::{Agent, Body};
 
-use super::dial::Current;
+use super::dial::CurrentConnection;
 use super::encode::compressed;
-use super::{Credentials, Redirects, Secret, Settings, agent, text};
+use super::{CredentialProvider, HttpSecret, Redirects, Settings, agent, text};
 use crate::error::{Error, ErrorKind};
-use crate::policy::Policy;
-use crate::transport::{Family, Limits, Options as TransportOptions, Service, version_parameter};
-use crate::url::{Origin, Url};
+use crate::policy::TransportPolicy;
+use crate::transport::{
+    AddressFamily, Options as TransportOptions, Service, Timeouts, version_parameter,
+};
+use crate::url::{Url, UrlOrigin};
 
 /// The settings that apply to all redirects.
-pub(super) struct Plan {
+pub(super) struct RedirectPolicy {
     pub(super) settings: Box<dyn Settings>,
     pub(super) service: Service,
-    policy: Policy,
-    family: Family,
-    limits: Limits,
+    policy: TransportPolicy,
+    family: AddressFamily,
+    limits: Timeouts,
     version: Option<&'static str>,
     /// The origin of the URL that the user gave. `None` if that URL is not HTTP; then no server
     /// receives headers that identify the user.
-    first: Option<Origin>,
+    first: Option<UrlOrigin>,
 }
 
-impl Plan {
+impl RedirectPolicy {
     pub(super) fn new(
         url: &Url,
         service: Service,
         options: &TransportOptions,
         settings: Box<dyn Settings>,
     ) -> Self {
-        Plan {
+        RedirectPolicy {
             settings,
             service,
             policy: options.policy.clone(),
@@ -47,8 +49,8 @@ impl Plan {
 
     /// Prepares the download of a file. `first` is the origin of the URL that the user gave, if it is
     /// HTTP.
-    pub(super) fn for_download(self, first: Option<&Origin>) -> Self {
-        Plan {
+    pub(super) fn for_download(self, first: Option<&UrlOrigin>) -> Self {
+        RedirectPolicy {
             version: None,
             first: first.cloned(),
             ..self
@@ -62,16 +64,16 @@ impl Plan {
 }
 
 /// A server for which the settings of its URL were resolved.
-pub(super) struct Site {
+pub(super) struct HttpSite {
     /// The base URL without a slash at its end, with the user if known.
     base: Url,
-    pub(super) current: Current,
+    pub(super) current: CurrentConnection,
     pub(super) follow: Redirects,
     pub(super) post_buffer_bytes: usize,
     agent: Agent,
     headers: Vec<(String, String)>,
     authorization: Option<String>,
-    credentials: Option<Box<dyn Credentials>>,
+    credentials: Option<Box<dyn CredentialProvider>>,
     /// Whether `authorization` came from `credentials` and was not accepted yet.
     filled: bool,
     /// The number of times that further credentials have replaced `authorization`.
@@ -81,9 +83,9 @@ pub(super) struct Site {
 /// The maximum number of stages of an authentication, as in Git.
 const MOST_STAGES: u32 = 3;
 
-impl Site {
+impl HttpSite {
     /// Resolves the settings for `url`, without sending a request.
-    pub(super) fn open(url: &Url, plan: &mut Plan) -> Result<Self, Error> {
+    pub(super) fn open(url: &Url, plan: &mut RedirectPolicy) -> Result<Self, Error> {
         let set = plan.settings.for_url(url)?;
         let (agent, current) = agent::agent(url, &set.options, plan.family, plan.limits)?;
         let redirected = plan.first.as_ref() != Some(url.origin());
@@ -94,9 +96,9 @@ impl Site {
         let secret = url.user().zip(url.password());
         let authorization = secret.map(|(user, password)| {
             let (user, password) = (user.to_owned(), password.to_owned());
-            Secret::Basic { user, password }.header()
+            HttpSecret::Basic { user, password }.header()
         });
-        Ok(Site {
+        Ok(HttpSite {
             base: url.base()?.with_user(url.user())?,
             current,
             follow: set.options.follow_redirects,
@@ -112,14 +114,18 @@ impl Site {
 
     /// Creates the site to which this one redirects with `target`. Credentials are kept only within the
     /// same origin.
-    pub(super) fn redirected(&self, target: &Url, plan: &mut Plan) -> Result<Self, Error> {
+    pub(super) fn redirected(
+        &self,
+        target: &Url,
+        plan: &mut RedirectPolicy,
+    ) -> Result<Self, Error> {
         plan.check_redirect(target)?;
         let same = self.base.origin() == target.origin();
         let target = match same {
             true => &target.with_user(self.base.user())?,
             false => target,
         };
-        let mut next = Site::open(target, plan)?;
+        let mut next = HttpSite::open(target, plan)?;
         if same {
             next.authorization.clone_from(&self.authorization);
         }
@@ -128,7 +134,7 @@ impl Site {
 
     /// Takes over credentials of `before`, a site of the same origin, that were not accepted or
     /// rejected yet.
-    pub(super) fn take_over(&mut self, before: &mut Site) {
+    pub(super) fn take_over(&mut self, before: &mut HttpSite) {
         if before.filled && self.base.origin() == before.base.origin() {
             self.filled = true;
             self.credentials = before.credentials.take();

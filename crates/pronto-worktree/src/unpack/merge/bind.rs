@@ -3,11 +3,11 @@
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
 
-use super::super::Side;
+use super::super::TreeFile;
 use super::super::fresh::files;
-use super::super::guard::MayGo;
+use super::super::guard::IsExpendable;
 use super::super::worktree_view::WorktreeView;
-use super::{MergeDecision, Request, Walk};
+use super::{MergeDecision, Request, UnpackWalk};
 use crate::Error;
 
 /// Adds the files in `tree` below the directory `prefix` (with a slash at its end, or empty for the
@@ -20,16 +20,16 @@ pub fn bind(
     prefix: &BStr,
     request: &Request<'_>,
     view: &WorktreeView<'_>,
-    may_go: &mut MayGo<'_>,
+    is_expendable: &mut IsExpendable<'_>,
 ) -> Result<MergeDecision, Error> {
     let _region = pronto_io::region!("unpack_trees", "unpack_trees");
-    let mut found: Vec<(BString, Side)> = Vec::new();
+    let mut found: Vec<(BString, TreeFile)> = Vec::new();
     let (objects, protect) = (view.objects, view.protect);
     files(tree, objects, protect, &mut |_| true, &mut |path, side| {
         found.push(([prefix.as_bytes(), path.as_bytes()].concat().into(), side));
     })?;
     let index = view.index;
-    let mut walk = Walk::new(request, view);
+    let mut walk = UnpackWalk::new(request, view);
     let mut next = 0;
     for (path, side) in found {
         let path: &BStr = path.as_bstr();
@@ -46,5 +46,5 @@ pub fn bind(
         walk.change(path, side, None)?;
     }
     walk.keep(next..index.len());
-    walk.finish(may_go)
+    walk.finish(is_expendable)
 }

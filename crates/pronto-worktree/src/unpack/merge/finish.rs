@@ -3,16 +3,19 @@
 use bstr::{BStr, ByteSlice};
 use pronto_index::Flags;
 
-use super::super::Side;
-use super::super::guard::{self, Free, MayGo};
-use super::{MergeDecision, Part, Rule, Walk};
+use super::super::TreeFile;
+use super::super::guard::{self, IsExpendable, UntrackedPath};
+use super::{MergeDecision, MergeRule, MergedEntries, UnpackWalk};
 use crate::{Error, ErrorKind};
 
-impl Walk<'_, '_> {
+impl UnpackWalk<'_, '_> {
     /// Creates the plan, if no content would be lost.
-    pub(super) fn finish(mut self, may_go: &mut MayGo<'_>) -> Result<MergeDecision, Error> {
+    pub(super) fn finish(
+        mut self,
+        is_expendable: &mut IsExpendable<'_>,
+    ) -> Result<MergeDecision, Error> {
         self.refuse_swaps()?;
-        self.guard(may_go)?;
+        self.guard(is_expendable)?;
         if !self.refusals.is_empty() {
             self.refusals.sort();
             return Ok(MergeDecision::Refused(self.refusals));
@@ -36,7 +39,9 @@ impl Walk<'_, '_> {
         let index = self.view.index;
         let stays = |at: usize| !self.gone.contains(&at) && index.entry(at).stage() == 0;
         for part in &self.merged.parts {
-            let Part::New(entry, _) = part else { continue };
+            let MergedEntries::New(entry, _) = part else {
+                continue;
+            };
             let path = entry.path.as_bstr();
             let above = path
                 .find_iter("/")
@@ -50,7 +55,7 @@ impl Walk<'_, '_> {
     }
 
     /// Checks whether content would be lost.
-    fn guard(&mut self, may_go: &mut MayGo<'_>) -> Result<(), Error> {
+    fn guard(&mut self, is_expendable: &mut IsExpendable<'_>) -> Result<(), Error> {
         if !self.request.look {
             return Ok(());
         }
@@ -65,11 +70,11 @@ impl Walk<'_, '_> {
         }
         let removals = &self.merged.plan.remove;
         let goes = |path: &BStr| removals.iter().any(|removal| removal.path == path);
-        guard::tell_directories(self.view, &goes, may_go, &mut self.refusals)?;
-        let free: Vec<Free<'_>> = self
+        guard::report_directories(self.view, &goes, is_expendable, &mut self.refusals)?;
+        let free: Vec<UntrackedPath<'_>> = self
             .free
             .iter()
-            .map(|(path, mode)| Free {
+            .map(|(path, mode)| UntrackedPath {
                 path: path.as_bstr(),
                 mode: *mode,
             })
@@ -81,12 +86,18 @@ impl Walk<'_, '_> {
             .iter()
             .map(|removal| removal.path.as_bstr());
         let leaving = leaving.collect();
-        guard::refuse_untracked(self.view, &free, &leaving, may_go, &mut self.refusals)
+        guard::refuse_untracked(
+            self.view,
+            &free,
+            &leaving,
+            is_expendable,
+            &mut self.refusals,
+        )
     }
 
     /// With `--reset`, schedules modified files to be written again.
     fn restore(&mut self) -> Result<(), Error> {
-        if !(self.request.reset && self.request.update && self.request.rule == Rule::One) {
+        if !(self.request.reset && self.request.update && self.request.rule == MergeRule::One) {
             return Ok(());
         }
         let index = self.view.index;
@@ -105,20 +116,20 @@ impl Walk<'_, '_> {
         again.sort_unstable();
         let mut again = again.into_iter().peekable();
         for part in std::mem::take(&mut self.merged.parts) {
-            let Part::Old(mut range) = part else {
+            let MergedEntries::Old(mut range) = part else {
                 self.merged.parts.push(part);
                 continue;
             };
             while let Some((at, replaces)) = again.next_if(|(at, _)| *at < range.end) {
                 let entry = index.entry(at).to_owned();
                 let (id, mode) = (entry.id, entry.mode);
-                let item = self.write(entry.path.as_bstr(), Side { id, mode }, replaces);
+                let item = self.write(entry.path.as_bstr(), TreeFile { id, mode }, replaces);
                 let parts = &mut self.merged.parts;
-                parts.push(Part::Old(range.start..at));
-                parts.push(Part::New(Box::new(entry), Some(item)));
+                parts.push(MergedEntries::Old(range.start..at));
+                parts.push(MergedEntries::New(Box::new(entry), Some(item)));
                 range.start = at + 1;
             }
-            self.merged.parts.push(Part::Old(range));
+            self.merged.parts.push(MergedEntries::Old(range));
         }
         self.put_in_order();
         Ok(())
@@ -141,7 +152,7 @@ impl Walk<'_, '_> {
             .write
             .sort_by(|one, two| one.path.cmp(&two.path));
         for part in &mut merged.parts {
-            if let Part::New(_, Some(item)) = part {
+            if let MergedEntries::New(_, Some(item)) = part {
                 *item = places[*item as usize];
             }
         }

@@ -1,16 +1,16 @@
 //! Iterates over the entries of several trees side by side.
 
-use super::super::Side;
-use super::rules::Slot;
-use crate::tree_list::TreeEntry;
+use super::super::TreeFile;
+use super::rules::TreeSide;
+use crate::tree_list::ListedTreeEntry;
 
 /// Removes and returns the entry with this name from each list in which it is the next.
 pub(super) fn take<'l>(
-    lists: &'l [Vec<TreeEntry>],
+    lists: &'l [Vec<ListedTreeEntry>],
     cursors: &mut [usize],
     name: &[u8],
     is_directory: bool,
-) -> Vec<Option<&'l TreeEntry>> {
+) -> Vec<Option<&'l ListedTreeEntry>> {
     let lists = lists.iter().zip(cursors);
     lists
         .map(|(list, at)| {
@@ -25,12 +25,12 @@ pub(super) fn take<'l>(
 
 /// Returns the entries of each tree at the name of a file.
 pub(super) fn slots(
-    lists: &[Vec<TreeEntry>],
+    lists: &[Vec<ListedTreeEntry>],
     cursors: &[usize],
-    found: &[Option<&TreeEntry>],
+    found: &[Option<&ListedTreeEntry>],
     name: &[u8],
-) -> Vec<Slot> {
-    let has_directory = |list: &[TreeEntry], from: usize| {
+) -> Vec<TreeSide> {
+    let has_directory = |list: &[ListedTreeEntry], from: usize| {
         let later = list[from..]
             .iter()
             .take_while(|entry| entry.name.starts_with(name));
@@ -41,19 +41,19 @@ pub(super) fn slots(
     let lists = lists.iter().zip(cursors).zip(found);
     lists
         .map(|((list, from), found)| match found {
-            Some(entry) => Slot::File(Side {
+            Some(entry) => TreeSide::File(TreeFile {
                 id: entry.side.id,
                 mode: entry.side.mode,
             }),
-            None if has_directory(list, *from) => Slot::OtherKind,
-            None => Slot::Nothing,
+            None if has_directory(list, *from) => TreeSide::OtherKind,
+            None => TreeSide::Nothing,
         })
         .collect()
 }
 
 /// Returns whether each tree has a file with the name of the current directory.
 pub(super) fn files<'l>(
-    lists: &'l [Vec<TreeEntry>],
+    lists: &'l [Vec<ListedTreeEntry>],
     cursors: &'l [usize],
     name: &'l [u8],
 ) -> impl Iterator<Item = bool> {

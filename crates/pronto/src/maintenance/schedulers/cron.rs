@@ -6,7 +6,7 @@ use std::process::Stdio;
 use bstr::ByteSlice;
 
 use super::super::conditions::failed;
-use super::program::{Temporary, run, silent};
+use super::program::{ScheduleFile, run, silent};
 use super::{Scheduler, Schedules};
 use crate::Result;
 
@@ -30,7 +30,7 @@ pub(super) fn update(schedules: &Schedules<'_>, runs: bool) -> Result<()> {
     let environment = schedules.repository.environment();
     let directory = environment.path("TMPDIR").unwrap_or(Path::new("/tmp"));
     let cannot = failed("failed to create crontab temporary file");
-    let file = Temporary::write(directory, ".git_cron_edit_tmp", &table, cannot)?;
+    let file = ScheduleFile::write(directory, ".git_cron_edit_tmp", &table, cannot)?;
     let mut edit = schedules.program(Scheduler::Cron);
     let cannot = failed("failed to run 'crontab'; your system might not support 'cron'");
     match run(edit.arg(file.path()), cannot)? {

@@ -50,13 +50,13 @@ pub(super) fn run(command: &mut Command, failure: Error) -> Result<bool> {
 }
 
 /// A file that the program of a scheduler reads. Dropping the value deletes the file.
-pub(super) struct Temporary {
+pub(super) struct ScheduleFile {
     path: PathBuf,
     #[expect(dead_code, reason = "dropping it removes the file")]
     guard: Guard,
 }
 
-impl Temporary {
+impl ScheduleFile {
     /// Creates a file in `directory` whose name starts with `prefix` and that only its owner may
     /// read.
     ///
@@ -82,7 +82,7 @@ impl Temporary {
         };
         let guard = Guard::new(&path);
         (file.write_all(content)).context(ErrorKind::Io, "cannot write", &path)?;
-        Ok(Temporary { path, guard })
+        Ok(ScheduleFile { path, guard })
     }
 
     pub(super) fn path(&self) -> &Path {

@@ -1,7 +1,7 @@
 //! The task scheduler of Windows: a task for each frequency, described in XML.
 
 use super::super::conditions::failed;
-use super::program::{Temporary, run, silent};
+use super::program::{ScheduleFile, run, silent};
 use super::{Scheduler, Schedules, fatal, frequencies};
 use crate::Result;
 
@@ -44,7 +44,7 @@ pub(super) fn start(schedules: &Schedules<'_>) -> Result<()> {
         let prefix = format!("schedule_{frequency}_");
         let task = task(schedules, frequency);
         let cannot = fatal("failed to create temp xml file");
-        let file = Temporary::write(directory, &prefix, &task, cannot)?;
+        let file = ScheduleFile::write(directory, &prefix, &task, cannot)?;
         let mut command = schedules.program(Scheduler::Windows);
         command
             .args(["/create", "/tn", &name(frequency), "/f", "/xml"])

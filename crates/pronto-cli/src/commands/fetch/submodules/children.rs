@@ -15,7 +15,7 @@ use crate::{CliError, Context};
 
 /// A process, and the message before its output.
 #[derive(Debug, Default)]
-pub(super) struct Child {
+pub(super) struct FetchProcess {
     /// The message before the output; `None` for quiet fetches.
     pub(super) message: Option<String>,
     /// The process; `None` if only the message is printed.
@@ -41,7 +41,7 @@ pub(super) fn command(git_dir: &Path, context: &Context) -> Result<Command, CliE
 /// `children`: the output of a child whose predecessors still run is held in memory. Returns the
 /// tasks whose processes failed.
 pub(super) fn run(
-    children: Vec<Child>,
+    children: Vec<FetchProcess>,
     jobs: usize,
     context: &mut Context,
 ) -> Result<Vec<usize>, CliError> {
@@ -71,27 +71,27 @@ pub(super) fn run(
         return Ok(failed);
     }
     let program = context.program();
-    let (mut tellers, mut turns) = (Vec::new(), Vec::new());
+    let (mut senders, mut turns) = (Vec::new(), Vec::new());
     for child in children {
-        let (teller, turn) = channel();
-        let Child {
+        let (sender, turn) = channel();
+        let FetchProcess {
             message,
             command,
             task,
         } = child;
         if let Some(command) = command {
-            tellers.push((command, teller));
+            senders.push((command, sender));
         }
         turns.push((message, turn, task));
     }
-    tellers.reverse();
-    let left = Mutex::new(tellers);
+    senders.reverse();
+    let left = Mutex::new(senders);
     std::thread::scope(|scope| {
         for _ in 0..jobs.min(turns.len()) {
             scope.spawn(|| {
-                while let Some((command, teller)) = take(&left) {
+                while let Some((command, sender)) = take(&left) {
                     // The receiver is gone only if printing failed.
-                    let _ = teller.send(Event::Ended(observe(command, program, &teller)));
+                    let _ = sender.send(Event::Ended(observe(command, program, &sender)));
                 }
             });
         }
@@ -114,27 +114,27 @@ enum Event {
     Ended(io::Result<bool>),
 }
 
-type Waiting = (Command, Sender<Event>);
+type QueuedCommand = (Command, Sender<Event>);
 
-fn take(left: &Mutex<Vec<Waiting>>) -> Option<Waiting> {
+fn take(left: &Mutex<Vec<QueuedCommand>>) -> Option<QueuedCommand> {
     left.lock().ok()?.pop()
 }
 
 /// Runs `command`, and sends its output.
-fn observe(mut command: Command, program: &str, teller: &Sender<Event>) -> io::Result<bool> {
+fn observe(mut command: Command, program: &str, sender: &Sender<Event>) -> io::Result<bool> {
     let (mut reader, writer) = io::pipe()?;
     command.stdout(writer.try_clone()?).stderr(writer);
     let traced = pronto_io::child::started_as("?", program, &command);
     let mut process = command.spawn()?;
     // The pipe ends when all its writers are closed, including those in this process.
     drop(command);
-    send(&mut reader, teller)?;
+    send(&mut reader, sender)?;
     let status = process.wait()?;
     traced.ended(process.id(), status);
     Ok(status.success())
 }
 
-fn send(reader: &mut PipeReader, teller: &Sender<Event>) -> io::Result<()> {
+fn send(reader: &mut PipeReader, sender: &Sender<Event>) -> io::Result<()> {
     let mut buffer = vec![0; 4096];
     loop {
         let count = reader.read(&mut buffer)?;
@@ -142,7 +142,7 @@ fn send(reader: &mut PipeReader, teller: &Sender<Event>) -> io::Result<()> {
             return Ok(());
         }
         // The receiver is gone only if printing failed.
-        let _ = teller.send(Event::Printed(buffer[..count].to_vec()));
+        let _ = sender.send(Event::Printed(buffer[..count].to_vec()));
     }
 }
 

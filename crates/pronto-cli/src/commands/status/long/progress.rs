@@ -1,17 +1,20 @@
 //! Formats operations in progress for the long format.
 
-use super::super::{Slot, View};
-use super::Lines;
+use super::super::{ColourSlot, StatusView};
+use super::StatusWriter;
 use bstr::BString;
 use pronto::Repository;
-use pronto::status::{Operation, Rebase, SparseCheckout};
+use pronto::status::{PickInProgress, RebaseInProgress, SparseCheckout};
 use std::io::{self, Write};
 
 /// The number of done and of remaining rebase commands that are shown.
 const SHOWN_COMMANDS: usize = 2;
 
-pub(super) fn print<W: Write>(lines: &mut Lines<'_, W>, repository: &Repository) -> io::Result<()> {
-    let view: &View = lines.view;
+pub(super) fn print<W: Write>(
+    lines: &mut StatusWriter<'_, W>,
+    repository: &Repository,
+) -> io::Result<()> {
+    let view: &StatusView = lines.view;
     let state = &view.report.state;
     if state.merge {
         if let Some(rebase) = state.rebase.as_ref().filter(|rebase| rebase.interactive) {
@@ -31,10 +34,10 @@ pub(super) fn print<W: Write>(lines: &mut Lines<'_, W>, repository: &Repository)
     if state.bisect {
         match &state.bisecting_from {
             Some(from) => lines.line(
-                Slot::Header,
+                ColourSlot::Header,
                 &format!("You are currently bisecting, started from branch '{from}'."),
             )?,
-            None => lines.line(Slot::Header, "You are currently bisecting.")?,
+            None => lines.line(ColourSlot::Header, "You are currently bisecting.")?,
         }
         lines.hint("  (use \"git bisect reset\" to get back to the original branch)")?;
         lines.empty()?;
@@ -46,20 +49,20 @@ pub(super) fn print<W: Write>(lines: &mut Lines<'_, W>, repository: &Repository)
             }
             SparseCheckout::Uncounted => "You are in a sparse checkout.".to_owned(),
         };
-        lines.line(Slot::Header, &text)?;
+        lines.line(ColourSlot::Header, &text)?;
         lines.empty()?;
     }
     Ok(())
 }
 
-fn merge<W: Write>(lines: &mut Lines<'_, W>) -> io::Result<()> {
+fn merge<W: Write>(lines: &mut StatusWriter<'_, W>) -> io::Result<()> {
     if lines.view.report.has_conflicts() {
-        lines.line(Slot::Header, "You have unmerged paths.")?;
+        lines.line(ColourSlot::Header, "You have unmerged paths.")?;
         lines.hint("  (fix conflicts and run \"git commit\")")?;
         lines.hint("  (use \"git merge --abort\" to abort the merge)")?;
     } else {
         lines.line(
-            Slot::Header,
+            ColourSlot::Header,
             "All conflicts fixed but you are still merging.",
         )?;
         lines.hint("  (use \"git commit\" to conclude merge)")?;
@@ -67,11 +70,14 @@ fn merge<W: Write>(lines: &mut Lines<'_, W>) -> io::Result<()> {
     lines.empty()
 }
 
-fn am<W: Write>(lines: &mut Lines<'_, W>) -> io::Result<()> {
+fn am<W: Write>(lines: &mut StatusWriter<'_, W>) -> io::Result<()> {
     let is_empty = lines.view.report.state.am_empty_patch;
-    lines.line(Slot::Header, "You are in the middle of an am session.")?;
+    lines.line(
+        ColourSlot::Header,
+        "You are in the middle of an am session.",
+    )?;
     if is_empty {
-        lines.line(Slot::Header, "The current patch is empty.")?;
+        lines.line(ColourSlot::Header, "The current patch is empty.")?;
     } else {
         lines.hint("  (fix conflicts and then run \"git am --continue\")")?;
     }
@@ -104,8 +110,8 @@ const REVERT: Replay = Replay {
 };
 
 fn replay<W: Write>(
-    lines: &mut Lines<'_, W>,
-    operation: &Operation,
+    lines: &mut StatusWriter<'_, W>,
+    operation: &PickInProgress,
     replay: &Replay,
 ) -> io::Result<()> {
     let Replay {
@@ -116,11 +122,14 @@ fn replay<W: Write>(
     match &operation.commit {
         Some(commit) => {
             lines.line(
-                Slot::Header,
+                ColourSlot::Header,
                 &format!("You are currently {doing} commit {commit}."),
             )?;
         }
-        None => lines.line(Slot::Header, &format!("{name} currently in progress."))?,
+        None => lines.line(
+            ColourSlot::Header,
+            &format!("{name} currently in progress."),
+        )?,
     }
     let what = if lines.view.report.has_conflicts() {
         format!("  (fix conflicts and run \"git {command} --continue\")")
@@ -141,58 +150,61 @@ fn replay<W: Write>(
 
 /// Writes the last done and the next remaining commands of a rebase.
 fn commands<W: Write>(
-    lines: &mut Lines<'_, W>,
-    rebase: &Rebase,
+    lines: &mut StatusWriter<'_, W>,
+    rebase: &RebaseInProgress,
     repository: &Repository,
 ) -> io::Result<()> {
     let Some(left) = &rebase.left else {
-        lines.line(Slot::Header, "git-rebase-todo is missing.")?;
+        lines.line(ColourSlot::Header, "git-rebase-todo is missing.")?;
         return done(lines, rebase, &[], repository);
     };
     done(lines, rebase, left, repository)
 }
 
 fn done<W: Write>(
-    lines: &mut Lines<'_, W>,
-    rebase: &Rebase,
+    lines: &mut StatusWriter<'_, W>,
+    rebase: &RebaseInProgress,
     left: &[BString],
     repository: &Repository,
 ) -> io::Result<()> {
     let count = rebase.done.len();
     match count {
-        0 => lines.line(Slot::Header, "No commands done.")?,
-        1 => lines.line(Slot::Header, "Last command done (1 command done):")?,
+        0 => lines.line(ColourSlot::Header, "No commands done.")?,
+        1 => lines.line(ColourSlot::Header, "Last command done (1 command done):")?,
         _ => {
             lines.line(
-                Slot::Header,
+                ColourSlot::Header,
                 &format!("Last commands done ({count} commands done):"),
             )?;
         }
     }
     for command in &rebase.done[count.saturating_sub(SHOWN_COMMANDS)..] {
-        lines.line(Slot::Header, &format!("   {command}"))?;
+        lines.line(ColourSlot::Header, &format!("   {command}"))?;
     }
     if count > SHOWN_COMMANDS {
-        let file = repository.spoken(&repository.git_path("rebase-merge/done"));
+        let file = repository.display_path(&repository.git_path("rebase-merge/done"));
         lines.hint(&format!("  (see more in file {})", file.display()))?;
     }
     match left.len() {
-        0 => return lines.line(Slot::Header, "No commands remaining."),
-        1 => lines.line(Slot::Header, "Next command to do (1 remaining command):")?,
+        0 => return lines.line(ColourSlot::Header, "No commands remaining."),
+        1 => lines.line(
+            ColourSlot::Header,
+            "Next command to do (1 remaining command):",
+        )?,
         count => {
             let text = format!("Next commands to do ({count} remaining commands):");
-            lines.line(Slot::Header, &text)?;
+            lines.line(ColourSlot::Header, &text)?;
         }
     }
     for command in left.iter().take(SHOWN_COMMANDS) {
-        lines.line(Slot::Header, &format!("   {command}"))?;
+        lines.line(ColourSlot::Header, &format!("   {command}"))?;
     }
     lines.hint("  (use \"git rebase --edit-todo\" to view and edit)")
 }
 
 fn show_rebase<W: Write>(
-    lines: &mut Lines<'_, W>,
-    rebase: &Rebase,
+    lines: &mut StatusWriter<'_, W>,
+    rebase: &RebaseInProgress,
     repository: &Repository,
 ) -> io::Result<()> {
     if rebase.interactive {
@@ -204,26 +216,26 @@ fn show_rebase<W: Write>(
         None => format!("You are currently {without}."),
     };
     if lines.view.report.has_conflicts() {
-        lines.line(Slot::Header, &sentence("rebasing", "rebasing"))?;
+        lines.line(ColourSlot::Header, &sentence("rebasing", "rebasing"))?;
         lines.hint("  (fix conflicts and then run \"git rebase --continue\")")?;
         lines.hint("  (use \"git rebase --skip\" to skip this patch)")?;
         lines.hint("  (use \"git rebase --abort\" to check out the original branch)")?;
     } else if !rebase.interactive || rebase.has_message {
-        lines.line(Slot::Header, &sentence("rebasing", "rebasing"))?;
+        lines.line(ColourSlot::Header, &sentence("rebasing", "rebasing"))?;
         lines.hint("  (all conflicts fixed: run \"git rebase --continue\")")?;
     } else if rebase.splitting && lines.view.report.is_worktree_dirty() {
         let text = sentence(
             "splitting a commit while rebasing",
             "splitting a commit during a rebase",
         );
-        lines.line(Slot::Header, &text)?;
+        lines.line(ColourSlot::Header, &text)?;
         lines.hint("  (Once your working directory is clean, run \"git rebase --continue\")")?;
     } else {
         let text = sentence(
             "editing a commit while rebasing",
             "editing a commit during a rebase",
         );
-        lines.line(Slot::Header, &text)?;
+        lines.line(ColourSlot::Header, &text)?;
         lines.hint("  (use \"git commit --amend\" to amend the current commit)")?;
         lines.hint("  (use \"git rebase --continue\" once you are satisfied with your changes)")?;
     }

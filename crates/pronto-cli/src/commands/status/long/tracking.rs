@@ -1,11 +1,11 @@
 //! Formats the relation to the upstream for the long format.
 
-use super::super::Slot;
-use super::Lines;
+use super::super::ColourSlot;
+use super::StatusWriter;
 use pronto::status::Divergence;
 use std::io::{self, Write};
 
-pub(super) fn print<W: Write>(lines: &mut Lines<'_, W>) -> io::Result<()> {
+pub(super) fn print<W: Write>(lines: &mut StatusWriter<'_, W>) -> io::Result<()> {
     let Some(upstream) = &lines.view.upstream else {
         return Ok(());
     };
@@ -44,7 +44,7 @@ pub(super) fn print<W: Write>(lines: &mut Lines<'_, W>) -> io::Result<()> {
         ),
     };
     for line in text.lines() {
-        lines.line(Slot::Header, line)?;
+        lines.line(ColourSlot::Header, line)?;
     }
     if !hint.is_empty() {
         lines.hint(hint)?;

@@ -41,8 +41,8 @@ impl Expected {
             .status
             .is_none_or(|status| self.statuses.contains(&status));
         // The protocol tells errors with status 200, too.
-        let is_told = reply.status == Some(200) && reply.text.starts_with("ERR ");
-        (is_status || is_told) && reply.text.contains(self.text)
+        let is_reported = reply.status == Some(200) && reply.text.starts_with("ERR ");
+        (is_status || is_reported) && reply.text.contains(self.text)
     }
 }
 
@@ -72,7 +72,7 @@ const fn ok(text: &'static str) -> Expected {
     }
 }
 
-const fn told(statuses: &'static [u16], text: &'static str) -> Expected {
+const fn reported(statuses: &'static [u16], text: &'static str) -> Expected {
     Expected { statuses, text }
 }
 
@@ -136,7 +136,7 @@ fn input(
         who: EVERYONE,
         far: 16,
         at: ok(""),
-        past: told(&[400], ""),
+        past: reported(&[400], ""),
         make: Box::new(make),
     }
 }
@@ -161,7 +161,7 @@ fn health(headers: String) -> Content {
 fn heads() -> Vec<Input> {
     vec![
         Input {
-            past: told(&[431], ""),
+            past: reported(&[431], ""),
             who: &[Who::Stranger],
             ..input("heads", "head", "head of a request of HTTP", |_, count| {
                 let bare = get("/healthz", "x: \r\n").len();
@@ -170,7 +170,7 @@ fn heads() -> Vec<Input> {
             })
         },
         Input {
-            past: told(&[431], ""),
+            past: reported(&[431], ""),
             who: &[Who::Stranger],
             ..input("heads", "headers", "headers of a request", |_, count| {
                 // `Host` is one, too.
@@ -178,8 +178,8 @@ fn heads() -> Vec<Input> {
             })
         },
         Input {
-            at: told(&[401], "the token is not valid"),
-            past: told(&[401], "the token is not valid"),
+            at: reported(&[401], "the token is not valid"),
+            past: reported(&[401], "the token is not valid"),
             who: &[Who::Stranger],
             far: 3,
             ..input(
@@ -194,7 +194,7 @@ fn heads() -> Vec<Input> {
             )
         },
         Input {
-            past: told(&[400], "the header Git-Protocol is malformed"),
+            past: reported(&[400], "the header Git-Protocol is malformed"),
             who: &[Who::Stranger],
             far: 8,
             ..input(
@@ -212,7 +212,7 @@ fn heads() -> Vec<Input> {
             doors: &[Door::Git],
             who: &[Who::Stranger],
             at: ok("ls-refs"),
-            past: told(&[], "ERR the request is not a packet"),
+            past: reported(&[], "ERR the request is not a packet"),
             far: 7,
             ..input("heads", "greeting", "request of `git://`", |_, count| {
                 Content::Raw(greeting(count))
@@ -223,12 +223,12 @@ fn heads() -> Vec<Input> {
 
 fn names() -> Vec<Input> {
     let who = &[Who::Stranger];
-    let past = told(&[400], "invalid name of a repository");
+    let past = reported(&[400], "invalid name of a repository");
     vec![
         Input {
             who,
             past,
-            at: told(&[401, 404], ""),
+            at: reported(&[401, 404], ""),
             far: 20,
             ..input("names", "name", "name of a repository", |_, count| {
                 let name = format!("open/{}", "x".repeat(count - 5));
@@ -238,7 +238,7 @@ fn names() -> Vec<Input> {
         Input {
             who,
             past,
-            at: told(&[401, 404], ""),
+            at: reported(&[401, 404], ""),
             far: 20,
             ..input(
                 "names",
@@ -253,8 +253,8 @@ fn names() -> Vec<Input> {
         Input {
             doors: &[Door::Ssh],
             who: &[Who::Keyed],
-            at: told(&[], "invalid name of a repository"),
-            past: told(&[], "the command is too long"),
+            at: reported(&[], "invalid name of a repository"),
+            past: reported(&[], "the command is too long"),
             far: 6,
             ..input("command", "command", "command of SSH", |_, count| {
                 let pad = "x".repeat(count - "git-upload-pack ''".len());
@@ -265,12 +265,12 @@ fn names() -> Vec<Input> {
 }
 
 fn calls() -> Vec<Input> {
-    let large = told(&[400], "the body is too large or broken");
+    let large = reported(&[400], "the body is too large or broken");
     vec![
         Input {
             past: large,
             doors: &[Door::Http, Door::Chunked],
-            at: told(&[201, 409], ""),
+            at: reported(&[201, 409], ""),
             ..input(
                 "calls",
                 "call",
@@ -284,8 +284,8 @@ fn calls() -> Vec<Input> {
         },
         Input {
             who: &[Who::Stranger, Who::Writer, Who::Administrator],
-            at: told(&[201, 409], ""),
-            past: told(&[400, 403], ""),
+            at: reported(&[201, 409], ""),
+            past: reported(&[400, 403], ""),
             ..input(
                 "calls",
                 "line-of-a-key",
@@ -328,7 +328,7 @@ fn listings() -> Vec<Input> {
             doors,
             who,
             far: 4,
-            past: told(&[200, 400], "the prefixes of ls-refs have more than"),
+            past: reported(&[200, 400], "the prefixes of ls-refs have more than"),
             ..input(
                 "listings",
                 "bytes-of-prefixes",
@@ -368,8 +368,8 @@ fn listings() -> Vec<Input> {
         Input {
             doors,
             who: &[Who::Stranger, Who::Administrator, Who::Keyed],
-            at: told(&[400], "unknown capability"),
-            past: told(&[400], "protocol error"),
+            at: reported(&[400], "unknown capability"),
+            past: reported(&[400], "protocol error"),
             // Four digits cannot tell more.
             far: 0,
             ..input("listings", "packet", "packet", |_, count| {
@@ -403,7 +403,7 @@ fn of_fetch(
         far: 2,
         at: ANSWERED,
         // An early answer is broken off.
-        past: told(&[0, 400, 413], ""),
+        past: reported(&[0, 400, 413], ""),
         ..input(group, name, FETCH_BYTES, make)
     }
 }

@@ -7,7 +7,9 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use pronto_netsync::frame::FrameType;
-use pronto_netsync::message::{Cut, Plan, Role, Segment, SegmentKind, Want};
+use pronto_netsync::message::{
+    CompleteTips, SegmentKind, SegmentStart, TransferPlan, TransferRole, WantMessage,
+};
 use pronto_peer::{KeyPair, KnownPeer, KnownPeers, NetsyncAddress, Roles};
 
 use super::{Amount, BASE_TIME, VERBOSE, Who, stays_below};
@@ -146,10 +148,10 @@ impl Peer {
         !self.pushes || self.who == Who::Writer
     }
 
-    fn role(self) -> Role {
+    fn role(self) -> TransferRole {
         match self.pushes {
-            true => Role::Both,
-            false => Role::Sink,
+            true => TransferRole::Both,
+            false => TransferRole::Sink,
         }
     }
 }
@@ -220,7 +222,7 @@ pub(super) fn every_kind_has_an_input() -> Verdict {
     let firsts: Vec<u8> = firsts.collect();
     for kind in 1..IGNORED {
         let header = [2, 0, 0, 0, kind, 0];
-        let refusal = pronto_netsync::frame::Header::parse(&header);
+        let refusal = pronto_netsync::frame::FrameHeader::parse(&header);
         let is_known = !refusal.is_err_and(|error| error.to_string().contains("unknown type"));
         let sent = firsts.contains(&kind);
         require(!is_known || sent, || {
@@ -340,10 +342,10 @@ impl Served {
         if point == Point::Cut {
             return Ok((talk, Ok(state)));
         }
-        talk.send(&want(&Want {
+        talk.send(&want(&WantMessage {
             tips: vec![lacks; count],
             budget_bytes: 1 << 40,
-            ..Want::default()
+            ..WantMessage::default()
         }));
         let (end, _) = match point {
             Point::Commits => talk.until(FrameType::CommitRange)?,
@@ -371,14 +373,14 @@ pub(super) fn gift(name: &str) -> (Vec<u8>, Vec<u8>) {
 /// Returns a message with `count` refs that the server lacks.
 pub(super) fn cut(count: usize) -> Vec<u8> {
     let mut body = Vec::new();
-    Cut {
+    CompleteTips {
         tips: vec![false; count],
     }
     .write(&mut body);
     known(FrameType::Cut, &body)
 }
 
-pub(super) fn want(want: &Want) -> Vec<u8> {
+pub(super) fn want(want: &WantMessage) -> Vec<u8> {
     let mut body = Vec::new();
     want.write(pronto_netsync::message::ObjectFormat::Sha1, &mut body);
     known(FrameType::Want, &body)
@@ -386,9 +388,9 @@ pub(super) fn want(want: &Want) -> Vec<u8> {
 
 fn plan() -> Vec<u8> {
     let mut body = Vec::new();
-    Plan {
+    TransferPlan {
         commits: 1,
-        ..Plan::default()
+        ..TransferPlan::default()
     }
     .write(&mut body);
     known(FrameType::Plan, &body)
@@ -396,7 +398,7 @@ fn plan() -> Vec<u8> {
 
 pub(super) fn segment(objects: u64, bytes: u64) -> Vec<u8> {
     let mut body = Vec::new();
-    Segment {
+    SegmentStart {
         id: 0,
         kind: SegmentKind::Pack,
         objects,

@@ -5,12 +5,12 @@ use crate::stage::options;
 use crate::wire::{MISSING, changes, changes_with, create, no_pack, packet, packets};
 
 use super::super::doors::{Content, Door, Who};
-use super::{ANSWERED, Input, OFFERS, input, ok, told};
+use super::{ANSWERED, Input, OFFERS, input, ok, reported};
 
 /// Returns the inputs of archives.
 pub(super) fn archives() -> Vec<Input> {
     vec![Input {
-        past: told(&[200, 400], "oo many"),
+        past: reported(&[200, 400], "oo many"),
         doors: &[Door::Http, Door::Chunked, Door::Gzip, Door::Http2],
         ..input(
             "archives",
@@ -60,7 +60,7 @@ const COMMAND_BYTES: usize = 16 << 20;
 
 /// Returns the inputs of pushes.
 pub(super) fn pushes() -> Vec<Input> {
-    let long = told(&[200, 400], "the commands of the push have more than");
+    let long = reported(&[200, 400], "the commands of the push have more than");
     vec![
         Input {
             doors: &[Door::Http, Door::Gzip],
@@ -101,7 +101,7 @@ pub(super) fn pushes() -> Vec<Input> {
             who: &[Who::Writer],
             far: 2,
             past: long,
-            at: told(&[200, 400], ""),
+            at: reported(&[200, 400], ""),
             limits: COMMANDS,
             size: Some(COMMAND_BYTES),
             ..input(
@@ -135,7 +135,7 @@ pub(super) fn pushes() -> Vec<Input> {
             who: &[Who::Reader, Who::Writer],
             far: 2,
             at: ANSWERED,
-            past: told(&[200, 400, 413], ""),
+            past: reported(&[200, 400, 413], ""),
             ..input(
                 "push-options",
                 "push-options",
@@ -158,7 +158,7 @@ pub(super) fn pushes() -> Vec<Input> {
             who: &[Who::Writer],
             far: 0,
             at: ok("ng refs/heads/x"),
-            past: told(&[200, 400], ""),
+            past: reported(&[200, 400], ""),
             ..input(
                 "object",
                 "object",
@@ -173,7 +173,7 @@ pub(super) fn pushes() -> Vec<Input> {
             who: &[Who::Stranger, Who::Reader, Who::Writer],
             far: 2,
             at: ok("ng refs/heads/x"),
-            past: told(&[200, 400, 413], ""),
+            past: reported(&[200, 400, 413], ""),
             ..input(
                 "push",
                 "push",

@@ -6,7 +6,8 @@ mod segments;
 
 use pronto_netsync::frame::{Channel, FrameType, MAX_BODY_BYTES, MAX_FRAME_BYTES};
 use pronto_netsync::message::{
-    Accept, Credit, Done, Publish, PublishedRef, Resume, SegmentAck, Stored, Want,
+    Accept, Credit, Publish, PublishedRef, Resume, SegmentAck, StoreResult, TransferDone,
+    WantMessage,
 };
 use pronto_netsync::varint;
 
@@ -266,9 +267,9 @@ fn wishes() -> Vec<Input> {
             past: Expected::Refused("tips where"),
             ..input("cut", FRAME, Point::Settled, |state, count| {
                 let count = state.listed as usize + count;
-                let rest = Want {
+                let rest = WantMessage {
                     tips: vec![false; state.listed as usize],
-                    ..Want::default()
+                    ..WantMessage::default()
                 };
                 [cut(count), want(&rest)].concat()
             })
@@ -281,9 +282,9 @@ fn wishes() -> Vec<Input> {
                 // As many marks as a frame may have.
                 let count = state.listed as usize + count * (8 * MAX_BODY_BYTES - 1000);
                 let tips = vec![false; state.listed as usize];
-                let rest = Want {
+                let rest = WantMessage {
                     tips,
-                    ..Want::default()
+                    ..WantMessage::default()
                 };
                 [cut(count), want(&rest)].concat()
             })
@@ -293,9 +294,9 @@ fn wishes() -> Vec<Input> {
             far: 0,
             past: Expected::Refused("tips where"),
             ..input("marks of wishes", FRAME, Point::Cut, |state, count| {
-                want(&Want {
+                want(&WantMessage {
                     tips: vec![false; state.listed as usize + count],
-                    ..Want::default()
+                    ..WantMessage::default()
                 })
             })
         },
@@ -309,7 +310,7 @@ fn wishes() -> Vec<Input> {
                     id[..8].copy_from_slice(&(number as u64).to_be_bytes());
                     id
                 });
-                want(&Want {
+                want(&WantMessage {
                     tips: vec![true; state.listed as usize],
                     held: ids.collect(),
                     budget_bytes: 1,
@@ -327,7 +328,7 @@ fn wishes() -> Vec<Input> {
 fn ends() -> Vec<Input> {
     vec![
         fixed("done", FrameType::Done, Point::Wanted, |body| {
-            Done { is_durable: true }.write(body);
+            TransferDone { is_durable: true }.write(body);
         }),
         Input {
             at: Expected::Refused("that was not offered"),
@@ -372,7 +373,7 @@ fn ends() -> Vec<Input> {
 fn results(all: &[(Vec<u8>, Vec<u8>)]) -> Vec<u8> {
     let refs = all.iter().map(|(name, stored_as)| PublishedRef {
         name: name.clone(),
-        stored: Stored::Refused,
+        stored: StoreResult::Refused,
         stored_as: stored_as.clone(),
     });
     let mut body = Vec::new();

@@ -1,15 +1,15 @@
 //! The greeting of netsync: its size and its lists.
 
 use pronto_netsync::frame::FrameType;
-use pronto_netsync::message::{Globs, Hello, Role};
+use pronto_netsync::message::{Globs, Hello, TransferRole};
 
 use super::{Expected, Input, Known, NAME, Point, input};
 use crate::peer::{hello, known};
 
 fn greeting(state: &Known, change: impl FnOnce(&mut Hello)) -> Vec<u8> {
     let role = match state.gives {
-        true => Role::Both,
-        false => Role::Sink,
+        true => TransferRole::Both,
+        false => TransferRole::Sink,
     };
     let mut hello = hello(state.repository, role);
     change(&mut hello);

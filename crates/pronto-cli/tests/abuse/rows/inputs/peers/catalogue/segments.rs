@@ -2,7 +2,7 @@
 
 use pronto_hash::{Kind, ObjectId};
 use pronto_netsync::frame::FrameType;
-use pronto_netsync::message::{Plan, Resume, SegmentEnd, Sent};
+use pronto_netsync::message::{Resume, SegmentEnd, Sent, TransferPlan};
 
 use super::super::segment;
 use super::{Expected, FRAME, Input, Point, fixed, input};
@@ -42,7 +42,7 @@ fn sent(pack: &[u8], objects: u64) -> Vec<u8> {
 pub(super) fn segments() -> Vec<Input> {
     let mut all = vec![
         fixed("plan", FrameType::Plan, Point::Wanted, |body| {
-            Plan::default().write(body);
+            TransferPlan::default().write(body);
         }),
         Input {
             past: Expected::Refused("a segment of 1 objects and"),

@@ -7,7 +7,7 @@ use std::io::{IsTerminal, Write};
 
 /// The kind of a piece of output, which selects its colour (`color.status.SLOT`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Slot {
+pub(super) enum ColourSlot {
     Header,
     Updated,
     Changed,
@@ -36,15 +36,15 @@ const SLOTS: [(&str, &str); 9] = [
 const RESET: &str = "\x1b[m";
 
 /// The colours of `status`.
-pub(super) struct Look {
+pub(super) struct StatusColours {
     /// The escape sequence of each slot; `None` without colours.
     palette: Option<[String; 9]>,
 }
 
-impl Look {
-    pub(super) fn read(repository: &Repository, colored: bool) -> Result<Look, CliError> {
+impl StatusColours {
+    pub(super) fn read(repository: &Repository, colored: bool) -> Result<StatusColours, CliError> {
         if !colored || !wants_color(repository)? {
-            return Ok(Look { palette: None });
+            return Ok(StatusColours { palette: None });
         }
         let mut palette = SLOTS.map(|(_, color)| color.to_owned());
         let config = repository.config();
@@ -63,16 +63,16 @@ impl Look {
                 }
             }
         }
-        if palette[Slot::OnBranch as usize].is_empty() {
-            palette[Slot::OnBranch as usize] = palette[Slot::Header as usize].clone();
+        if palette[ColourSlot::OnBranch as usize].is_empty() {
+            palette[ColourSlot::OnBranch as usize] = palette[ColourSlot::Header as usize].clone();
         }
-        Ok(Look {
+        Ok(StatusColours {
             palette: Some(palette),
         })
     }
 
     /// Returns the escape sequence that selects the colour of `slot`.
-    pub(super) fn color(&self, slot: Slot) -> &str {
+    pub(super) fn color(&self, slot: ColourSlot) -> &str {
         match &self.palette {
             Some(palette) => palette.get(slot as usize).map_or("", String::as_str),
             None => "",
@@ -91,7 +91,7 @@ impl Look {
     pub(super) fn write(
         &self,
         out: &mut impl Write,
-        slot: Slot,
+        slot: ColourSlot,
         text: &[u8],
     ) -> std::io::Result<()> {
         let color = self.color(slot);

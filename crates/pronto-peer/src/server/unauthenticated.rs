@@ -15,11 +15,11 @@ const MOST: usize = 256;
 /// The network of an address, which is likely to belong to one person: an IPv4 address, or the
 /// first 64 bits of an IPv6 address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Network(IpAddr);
+pub(super) struct PeerNetwork(IpAddr);
 
-impl Network {
+impl PeerNetwork {
     pub(super) fn of(address: IpAddr) -> Self {
-        Network(match address.to_canonical() {
+        PeerNetwork(match address.to_canonical() {
             IpAddr::V6(address) => {
                 let [a, b, c, d, ..] = address.segments();
                 IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
@@ -30,32 +30,32 @@ impl Network {
 }
 
 /// All unauthenticated connections, by their number.
-pub(super) struct Lobby {
+pub(super) struct UnauthenticatedConnections {
     most: usize,
-    each: Mutex<BTreeMap<u64, Stranger>>,
+    each: Mutex<BTreeMap<u64, UnauthenticatedConnection>>,
 }
 
-struct Stranger {
-    network: Network,
+struct UnauthenticatedConnection {
+    network: PeerNetwork,
     /// The socket, by which another thread can end the connection.
     socket: Arc<TcpStream>,
 }
 
-impl Lobby {
+impl UnauthenticatedConnections {
     /// Creates a lobby for a server with at most `connections` sessions.
     pub(super) fn new(connections: usize) -> Self {
-        Lobby {
+        UnauthenticatedConnections {
             most: (connections / 4).clamp(LEAST, MOST),
             each: Mutex::default(),
         }
     }
 
-    fn each(&self) -> MutexGuard<'_, BTreeMap<u64, Stranger>> {
+    fn each(&self) -> MutexGuard<'_, BTreeMap<u64, UnauthenticatedConnection>> {
         self.each.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Admits a connection, and ends another one if there are too many.
-    pub(super) fn enter(&self, number: u64, network: Network, socket: Arc<TcpStream>) {
+    pub(super) fn enter(&self, number: u64, network: PeerNetwork, socket: Arc<TcpStream>) {
         let mut each = self.each();
         let of_network = each.values().filter(|each| each.network == network);
         if of_network.count() >= self.most / 2 {
@@ -63,7 +63,7 @@ impl Lobby {
         } else if each.len() >= self.most {
             evict_any(&mut each);
         }
-        each.insert(number, Stranger { network, socket });
+        each.insert(number, UnauthenticatedConnection { network, socket });
     }
 
     /// Removes a connection that is authenticated or has ended. Returns `false` if the connection
@@ -79,8 +79,8 @@ impl Lobby {
 }
 
 /// Ends the oldest connection of the network with the most connections.
-fn evict_any(each: &mut BTreeMap<u64, Stranger>) {
-    let mut counts: BTreeMap<Network, usize> = BTreeMap::new();
+fn evict_any(each: &mut BTreeMap<u64, UnauthenticatedConnection>) {
+    let mut counts: BTreeMap<PeerNetwork, usize> = BTreeMap::new();
     for stranger in each.values() {
         *counts.entry(stranger.network).or_default() += 1;
     }
@@ -90,7 +90,7 @@ fn evict_any(each: &mut BTreeMap<u64, Stranger>) {
 }
 
 /// Ends the oldest connection of a network, which has had the most time.
-fn evict(each: &mut BTreeMap<u64, Stranger>, network: Network) {
+fn evict(each: &mut BTreeMap<u64, UnauthenticatedConnection>, network: PeerNetwork) {
     let oldest = each.iter().find(|(_, each)| each.network == network);
     if let Some(stranger) = oldest
         .map(|(number, _)| *number)
@@ -107,8 +107,8 @@ mod tests {
 
     use super::*;
 
-    fn network(text: &str) -> Network {
-        Network::of(text.parse().expect("an address"))
+    fn network(text: &str) -> PeerNetwork {
+        PeerNetwork::of(text.parse().expect("an address"))
     }
 
     #[test]
@@ -127,7 +127,7 @@ mod tests {
     fn a_flood_from_one_network_ends_its_own_connections() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a place");
         let address = listener.local_addr().expect("an address");
-        let lobby = Lobby::new(1);
+        let lobby = UnauthenticatedConnections::new(1);
         let mut ends = Vec::new();
         let mut enter = |number, from: &str| {
             let client = TcpStream::connect(address).expect("it listens");

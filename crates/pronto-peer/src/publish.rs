@@ -5,16 +5,16 @@ use std::collections::BTreeSet;
 use bstr::{BString, ByteSlice};
 use pronto_hash::ObjectId;
 use pronto_io::error::IoContext as _;
-use pronto_netsync::message::{PublishedRef, Stored};
-use pronto_netsync::repository::Offer;
+use pronto_netsync::message::{PublishedRef, StoreResult};
+use pronto_netsync::repository::OfferedRef;
 
-use super::connect::{Fault, Judge, Known};
+use super::connect::{CommonObjects, ConnectivityCheck, ConnectivityFault};
 use super::{PeerRepository, failed, misled, names, refused};
 use pronto::objects::from_odb;
-use pronto::refs::{Change, Edit, Expected, Target};
+use pronto::refs::{Edit, ExpectedValue, RefChangeKind, RefTarget};
 use pronto::{ErrorKind, Repository, Result};
 
-type Refusal = pronto_netsync::Error;
+type PublishRefusal = pronto_netsync::Error;
 
 /// A local branch that differs from the branch of the same name at the peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,12 +26,12 @@ pub struct Moved {
     /// The commit of the peer's branch.
     pub theirs: ObjectId,
     /// The relation of the local branch to the peer's branch.
-    pub relation: Relation,
+    pub relation: BranchRelation,
 }
 
 /// The relation of a local branch to the peer's branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Relation {
+pub enum BranchRelation {
     /// The local branch was fast-forwarded to the peer's.
     FastForwarded,
     /// The local branch is behind the peer's, and was not moved.
@@ -44,11 +44,11 @@ pub enum Relation {
     Diverged,
 }
 
-pub(super) fn land(
+pub(super) fn publish(
     peer: &mut PeerRepository,
-    offers: &[Offer],
+    offers: &[OfferedRef],
     arrived: &[bool],
-) -> Result<Vec<PublishedRef>, Refusal> {
+) -> Result<Vec<PublishedRef>, PublishRefusal> {
     // Objects must exist until the refs are updated, but no longer, because a server continues
     // afterwards.
     let store = peer.repository.objects().map_err(failed)?;
@@ -67,18 +67,18 @@ pub(super) fn land(
     if let Some(incoming) = peer.incoming.take() {
         let only = incoming.only().map_err(failed)?;
         let store = incoming.store().clone();
-        let known = Known {
+        let known = CommonObjects {
             commits: &peer.known,
             tags: &peer.known_tags,
         };
-        let judge = Judge::new(&peer.repository, &store, only, known);
+        let judge = ConnectivityCheck::new(&peer.repository, &store, only, known);
         let mut judge = judge.map_err(failed)?;
         let refusal = match judge.judge(&new).map_err(failed)? {
             Ok(()) => None,
-            Err(Fault::Missing(missing)) => Some(refused(format!(
+            Err(ConnectivityFault::Missing(missing)) => Some(refused(format!(
                 "not all necessary objects were sent: {missing} is missing"
             ))),
-            Err(Fault::Misled(at)) => Some(misled(new[at])),
+            Err(ConnectivityFault::Misled(at)) => Some(misled(new[at])),
         };
         if let Some(refusal) = refusal {
             incoming.discard();
@@ -102,21 +102,21 @@ pub(super) fn land(
     let _growing = growing;
     match peer.rules {
         Some(_) => peer.publish_hosted(offers, arrived).map_err(failed),
-        None => publish(peer, offers, arrived).map_err(failed),
+        None => publish_refs(peer, offers, arrived).map_err(failed),
     }
 }
 
 /// Returns the offers whose refs may be created.
-fn created<'a>(offers: &'a [Offer], arrived: &[bool]) -> Vec<&'a Offer> {
+fn created<'a>(offers: &'a [OfferedRef], arrived: &[bool]) -> Vec<&'a OfferedRef> {
     let all = offers.iter().zip(arrived);
     let all = all.filter(|(_, arrived)| **arrived);
     all.map(|(offer, _)| offer).collect()
 }
 
 /// Updates all refs in one transaction.
-fn publish(
+fn publish_refs(
     peer: &mut PeerRepository,
-    offers: &[Offer],
+    offers: &[OfferedRef],
     arrived: &[bool],
 ) -> Result<Vec<PublishedRef>> {
     let repository = peer.repository.clone();
@@ -138,28 +138,28 @@ fn publish(
             _ => None,
         };
         let Some(name) = usable else {
-            fate(Stored::Refused, b"");
+            fate(StoreResult::Refused, b"");
             continue;
         };
         let before = repository.refs().find(&name)?;
         let before = match before.map(|found| found.target) {
-            Some(Target::Symbolic(_)) => {
-                fate(Stored::Refused, b"");
+            Some(RefTarget::Symbolic(_)) => {
+                fate(StoreResult::Refused, b"");
                 continue;
             }
-            Some(Target::Object(id)) => Some(id),
+            Some(RefTarget::Object(id)) => Some(id),
             None => None,
         };
         taken.insert(name.clone());
         if before != Some(offer.id) {
             let stored = match before {
-                None => Stored::New,
-                Some(before) if is_forward(&repository, before, offer)? => Stored::FastForward,
-                Some(_) => Stored::Divergent,
+                None => StoreResult::New,
+                Some(before) if is_forward(&repository, before, offer)? => StoreResult::FastForward,
+                Some(_) => StoreResult::Divergent,
             };
             let message = match stored {
-                Stored::New => "netsync: new",
-                Stored::FastForward => "netsync: fast-forward",
+                StoreResult::New => "netsync: new",
+                StoreResult::FastForward => "netsync: fast-forward",
                 _ => "netsync: forced-update",
             };
             transaction.push(edit(&name, before, offer, message));
@@ -167,7 +167,7 @@ fn publish(
             fate(stored, &name);
         }
         if let Some(moved) = own_branch(peer, &repository, offer)? {
-            if moved.relation == Relation::FastForwarded {
+            if moved.relation == BranchRelation::FastForwarded {
                 let message = format!("netsync {}: fast-forward", peer.options.peer);
                 transaction.push(edit(&moved.name, Some(moved.from), offer, &message));
                 has_edits = true;
@@ -183,11 +183,16 @@ fn publish(
     Ok(published)
 }
 
-pub(super) fn edit(name: &BString, before: Option<ObjectId>, offer: &Offer, message: &str) -> Edit {
+pub(super) fn edit(
+    name: &BString,
+    before: Option<ObjectId>,
+    offer: &OfferedRef,
+    message: &str,
+) -> Edit {
     Edit {
         name: name.clone(),
-        change: Change::Set(Target::Object(offer.id)),
-        expected: before.map_or(Expected::Missing, Expected::Object),
+        change: RefChangeKind::Set(RefTarget::Object(offer.id)),
+        expected: before.map_or(ExpectedValue::Missing, ExpectedValue::Object),
         message: Some(message.into()),
         follow: false,
         create_log: false,
@@ -220,7 +225,7 @@ pub(super) fn has_place(
     Ok(!taken.contains(name) && !is_above && refs.all(&below)?.is_empty())
 }
 
-fn is_forward(repository: &Repository, before: ObjectId, offer: &Offer) -> Result<bool> {
+fn is_forward(repository: &Repository, before: ObjectId, offer: &OfferedRef) -> Result<bool> {
     let Some(before) = repository.peel_tag(before)?.or(Some(before)) else {
         return Ok(false);
     };
@@ -231,14 +236,14 @@ fn is_forward(repository: &Repository, before: ObjectId, offer: &Offer) -> Resul
 fn own_branch(
     peer: &PeerRepository,
     repository: &Repository,
-    offer: &Offer,
+    offer: &OfferedRef,
 ) -> Result<Option<Moved>> {
     let is_branch = offer.name.starts_with(b"refs/heads/") && offer.peeled.is_none();
     if !is_branch || peer.hidden.hides(offer.name.as_bstr()) {
         return Ok(None);
     }
     let own = repository.refs().find(&offer.name)?;
-    let Some(Target::Object(from)) = own.map(|own| own.target) else {
+    let Some(RefTarget::Object(from)) = own.map(|own| own.target) else {
         return Ok(None);
     };
     let theirs = offer.id;
@@ -248,16 +253,16 @@ fn own_branch(
     let none = BTreeSet::new();
     let relation = if repository.is_ancestor(&from, &theirs, &none)? {
         if !peer.options.fast_forward {
-            Relation::Behind
+            BranchRelation::Behind
         } else if is_checked_out(repository, offer)? {
-            Relation::CheckedOut
+            BranchRelation::CheckedOut
         } else {
-            Relation::FastForwarded
+            BranchRelation::FastForwarded
         }
     } else if repository.is_ancestor(&theirs, &from, &none)? {
-        Relation::Ahead
+        BranchRelation::Ahead
     } else {
-        Relation::Diverged
+        BranchRelation::Diverged
     };
     Ok(Some(Moved {
         name: offer.name.clone().into(),
@@ -267,7 +272,7 @@ fn own_branch(
     }))
 }
 
-pub(super) fn is_checked_out(repository: &Repository, offer: &Offer) -> Result<bool> {
+pub(super) fn is_checked_out(repository: &Repository, offer: &OfferedRef) -> Result<bool> {
     let name = offer.name.as_bstr();
     let head = repository.refs().head()?;
     let is_here = !repository.is_bare() && head.name() == Some(name);

@@ -3,21 +3,21 @@
 use std::io::{self, Write};
 
 use bstr::ByteSlice as _;
-use pronto_netsync::message::{Plan, PublishedRef, Stored};
+use pronto_netsync::message::{PublishedRef, StoreResult, TransferPlan};
 use pronto_netsync::session::Report;
-use pronto_peer::{Moved, Relation};
+use pronto_peer::{BranchRelation, Moved};
 
 use super::super::peers::quoted;
 
 /// The result of a sync.
-pub(super) struct Summary<'a> {
+pub(super) struct SyncSummary<'a> {
     pub(super) peer: &'a str,
     pub(super) own_name: &'a str,
     pub(super) report: &'a Report,
     pub(super) moved: &'a [Moved],
 }
 
-impl Summary<'_> {
+impl SyncSummary<'_> {
     pub(super) fn as_text(&self, out: &mut impl Write) -> io::Result<()> {
         let report = self.report;
         if report.is_dry_run {
@@ -36,7 +36,7 @@ impl Summary<'_> {
                 writeln!(out, " {}", fate(each))?;
             }
         }
-        let has_moved = |moved: &Moved| moved.relation == Relation::FastForwarded;
+        let has_moved = |moved: &Moved| moved.relation == BranchRelation::FastForwarded;
         let is_nothing = report.published.is_empty()
             && report.published_there.is_empty()
             && !self.moved.iter().any(has_moved);
@@ -47,15 +47,17 @@ impl Summary<'_> {
             let name = short(&moved.name);
             let peer = self.peer;
             match moved.relation {
-                Relation::FastForwarded => {
+                BranchRelation::FastForwarded => {
                     writeln!(out, "{name} was moved forward to {peer}/{name}")?
                 }
-                Relation::Behind => writeln!(out, "{name} is behind {peer}/{name}")?,
-                Relation::CheckedOut => {
+                BranchRelation::Behind => writeln!(out, "{name} is behind {peer}/{name}")?,
+                BranchRelation::CheckedOut => {
                     writeln!(out, "{name} is behind {peer}/{name}, and checked out")?;
                 }
-                Relation::Ahead => writeln!(out, "{name} is ahead of {peer}/{name}")?,
-                Relation::Diverged => writeln!(out, "{name} and {peer}/{name} have diverged")?,
+                BranchRelation::Ahead => writeln!(out, "{name} is ahead of {peer}/{name}")?,
+                BranchRelation::Diverged => {
+                    writeln!(out, "{name} and {peer}/{name} have diverged")?
+                }
             }
         }
         Ok(())
@@ -106,7 +108,9 @@ impl Summary<'_> {
         let published = |refs: &[PublishedRef]| {
             let items = refs.iter().map(|each| {
                 let (what, text) = match each.stored {
-                    Stored::Refused if !each.stored_as.is_empty() => ("reason", &each.stored_as),
+                    StoreResult::Refused if !each.stored_as.is_empty() => {
+                        ("reason", &each.stored_as)
+                    }
                     _ => ("stored_as", &each.stored_as),
                 };
                 format!(
@@ -118,7 +122,7 @@ impl Summary<'_> {
             });
             list(items.collect())
         };
-        let plan = |plan: Option<Plan>| {
+        let plan = |plan: Option<TransferPlan>| {
             let plan = plan.unwrap_or_default();
             format!(
                 "{{\"commits\":{},\"objects\":{},\"bytes\":{}}}",
@@ -132,11 +136,11 @@ impl Summary<'_> {
                 moved.from,
                 moved.theirs,
                 match moved.relation {
-                    Relation::FastForwarded => "fast-forwarded",
-                    Relation::Behind => "behind",
-                    Relation::CheckedOut => "checked-out",
-                    Relation::Ahead => "ahead",
-                    Relation::Diverged => "diverged",
+                    BranchRelation::FastForwarded => "fast-forwarded",
+                    BranchRelation::Behind => "behind",
+                    BranchRelation::CheckedOut => "checked-out",
+                    BranchRelation::Ahead => "ahead",
+                    BranchRelation::Diverged => "diverged",
                 }
             )
         });
@@ -158,12 +162,12 @@ impl Summary<'_> {
     }
 }
 
-fn word(stored: Stored) -> &'static str {
+fn word(stored: StoreResult) -> &'static str {
     match stored {
-        Stored::New => "new",
-        Stored::FastForward => "fast-forward",
-        Stored::Divergent => "forced",
-        Stored::Refused => "refused",
+        StoreResult::New => "new",
+        StoreResult::FastForward => "fast-forward",
+        StoreResult::Divergent => "forced",
+        StoreResult::Refused => "refused",
     }
 }
 
@@ -171,11 +175,11 @@ fn fate(published: &PublishedRef) -> String {
     let name = short(&published.name);
     let to = short(&published.stored_as);
     match published.stored {
-        Stored::New => format!("* new      {name} -> {to}"),
-        Stored::FastForward => format!("  forward  {name} -> {to}"),
-        Stored::Divergent => format!("+ forced   {name} -> {to}"),
-        Stored::Refused if published.stored_as.is_empty() => format!("! refused  {name}"),
-        Stored::Refused => format!("! refused  {name} ({to})"),
+        StoreResult::New => format!("* new      {name} -> {to}"),
+        StoreResult::FastForward => format!("  forward  {name} -> {to}"),
+        StoreResult::Divergent => format!("+ forced   {name} -> {to}"),
+        StoreResult::Refused if published.stored_as.is_empty() => format!("! refused  {name}"),
+        StoreResult::Refused => format!("! refused  {name} ({to})"),
     }
 }
 

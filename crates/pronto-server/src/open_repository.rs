@@ -7,39 +7,39 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pronto::Repository;
-use pronto::receive_pack::Landing;
-use pronto_store::{Generation, View};
+use pronto::receive_pack::PushDestination;
+use pronto_store::{Generation, GenerationView};
 
 use crate::{ErrorKind, Result};
 
 /// A repository that was opened for a request.
-pub struct Opened {
+pub struct OpenRepository {
     repository: Repository,
     /// The destination that records pushes.
-    landing: Option<Arc<dyn Landing>>,
-    view: Option<Arc<View>>,
+    landing: Option<Arc<dyn PushDestination>>,
+    view: Option<Arc<GenerationView>>,
     /// The generation that the view shows.
     generation: Option<Arc<Generation>>,
     /// Values that must live as long as the repository is open.
     _held: Vec<Box<dyn Any>>,
 }
 
-impl Opened {
+impl OpenRepository {
     /// Returns a repository that is a `view` of `generation`, or borrows its objects.
     pub(crate) fn view(
         repository: Repository,
-        view: Arc<View>,
+        view: Arc<GenerationView>,
         generation: Arc<Generation>,
     ) -> Self {
-        Opened {
+        OpenRepository {
             view: Some(view),
             generation: Some(generation),
-            ..Opened::from(repository)
+            ..OpenRepository::from(repository)
         }
     }
 
     /// Sets the destination that records pushes.
-    pub(crate) fn with_landing(mut self, landing: Arc<dyn Landing>) -> Self {
+    pub(crate) fn with_landing(mut self, landing: Arc<dyn PushDestination>) -> Self {
         self.landing = Some(landing);
         self
     }
@@ -52,7 +52,7 @@ impl Opened {
 
     /// Returns the destination that records pushes, or `None` if pushes change the repository
     /// itself.
-    pub fn landing(&self) -> Option<&Arc<dyn Landing>> {
+    pub fn landing(&self) -> Option<&Arc<dyn PushDestination>> {
         self.landing.as_ref()
     }
 
@@ -92,9 +92,9 @@ impl Opened {
     }
 }
 
-impl From<Repository> for Opened {
+impl From<Repository> for OpenRepository {
     fn from(repository: Repository) -> Self {
-        Opened {
+        OpenRepository {
             repository,
             landing: None,
             view: None,
@@ -104,7 +104,7 @@ impl From<Repository> for Opened {
     }
 }
 
-impl Deref for Opened {
+impl Deref for OpenRepository {
     type Target = Repository;
 
     fn deref(&self) -> &Repository {
@@ -112,7 +112,7 @@ impl Deref for Opened {
     }
 }
 
-impl fmt::Debug for Opened {
+impl fmt::Debug for OpenRepository {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Opened").field(&self.git_dir()).finish()
     }

@@ -7,22 +7,22 @@ use super::*;
 fn who(name: &str, last: u8) -> Who {
     Who {
         name: name.to_owned(),
-        network: Network::of(IpAddr::from([10, 0, 0, last])),
+        network: PeerNetwork::of(IpAddr::from([10, 0, 0, last])),
     }
 }
 
-fn places(count: u64, slow: Duration, turn: Duration) -> Arc<Places> {
-    let limits = Limits {
+fn places(count: u64, slow: Duration, turn: Duration) -> Arc<SessionSlots> {
+    let limits = PeerLimits {
         waiting: Duration::from_secs(30),
         slow,
         turn,
-        ..Limits::default()
+        ..PeerLimits::default()
     };
-    Arc::new(Places::new(&limits, count * BASE_BYTES))
+    Arc::new(SessionSlots::new(&limits, count * BASE_BYTES))
 }
 
 /// Takes a slot if one is free.
-fn take(places: &Arc<Places>, number: u64, who: &Who) -> Result<Place, ErrorKind> {
+fn take(places: &Arc<SessionSlots>, number: u64, who: &Who) -> Result<SessionSlot, ErrorKind> {
     let place = places.take(number, who, &Arc::default(), &|| true);
     place.map_err(|error| *error.kind())
 }
@@ -48,8 +48,8 @@ fn peers_that_stall_leave_places_for_others_whatever_the_size() {
 #[test]
 fn a_slow_session_loses_its_place_to_one_that_waits() {
     let places = places(4, Duration::from_secs(1), LONG);
-    let signals: Vec<Arc<Signal>> = (0..4).map(|_| Arc::default()).collect();
-    let held: Vec<Place> = (0..4)
+    let signals: Vec<Arc<SlotSignal>> = (0..4).map(|_| Arc::default()).collect();
+    let held: Vec<SessionSlot> = (0..4)
         .map(|at| {
             let who = who(&format!("p{at}"), at);
             let signal = &signals[usize::from(at)];
@@ -80,8 +80,8 @@ fn a_slow_session_loses_its_place_to_one_that_waits() {
 #[test]
 fn a_network_with_many_keys_gives_way_to_others() {
     let places = places(4, LONG, Duration::ZERO);
-    let signals: Vec<Arc<Signal>> = (0..4).map(|_| Arc::default()).collect();
-    let _held: Vec<Place> = (0..4)
+    let signals: Vec<Arc<SlotSignal>> = (0..4).map(|_| Arc::default()).collect();
+    let _held: Vec<SessionSlot> = (0..4)
         .map(|at| {
             let signal = &signals[at as usize];
             let place = places.take(at, &who(&format!("p{at}"), 1), signal, &|| true);
@@ -117,11 +117,11 @@ fn more_is_held_while_there_is_room() {
 
 #[test]
 fn a_peer_waits_so_often_and_no_more() {
-    let limits = Limits {
+    let limits = PeerLimits {
         sessions_per_peer: 0,
-        ..Limits::default()
+        ..PeerLimits::default()
     };
-    let places = Arc::new(Places::new(&limits, 1 << 30));
+    let places = Arc::new(SessionSlots::new(&limits, 1 << 30));
     let refused = take(&places, 0, &who("a", 1)).err();
     assert_eq!(refused, Some(ErrorKind::Busy));
 }

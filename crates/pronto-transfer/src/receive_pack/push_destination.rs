@@ -6,8 +6,8 @@ use std::path::Path;
 
 use bstr::{BString, ByteSlice as _};
 
-use super::{Bounds, Push};
-use crate::refs::{Change, Edit, Expected, Host, Target};
+use super::{PushBounds, ReceivedPush};
+use crate::refs::{Edit, ExpectedValue, RefChangeKind, RefHost, RefTarget};
 use crate::{ErrorKind, Repository, Result};
 use pronto_repository::Notice;
 
@@ -25,12 +25,12 @@ pub struct CheckedPush<'a> {
     /// Whether all refs are updated or none (`--atomic`).
     pub is_atomic: bool,
     /// The quotas of the repository.
-    pub bounds: &'a Bounds,
+    pub bounds: &'a PushBounds,
 }
 
 /// The result of one ref update.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum RefVerdict {
     /// The ref has its new value.
     Changed,
     /// The ref does not have its new value, or its value is unknown.
@@ -46,12 +46,12 @@ pub enum Verdict {
 ///
 /// The view belongs to a single push. The refs of the view are changed, too, so that hooks see the
 /// new values.
-pub trait Landing: Debug + Send + Sync {
+pub trait PushDestination: Debug + Send + Sync {
     /// Records the objects and the ref updates. Returns a verdict for each update, in their order.
-    fn land(&self, push: &CheckedPush<'_>) -> Vec<Verdict>;
+    fn land(&self, push: &CheckedPush<'_>) -> Vec<RefVerdict>;
 }
 
-impl Push<'_> {
+impl ReceivedPush<'_> {
     /// Fails the commands that the hook `proc-receive` would execute, because the hook would change
     /// only the view.
     pub(super) fn refuse_proc_receive(&mut self) {
@@ -73,7 +73,7 @@ impl Push<'_> {
     /// Records `edits` at `landing`, and applies the accepted changes to the view.
     pub(super) fn land(
         &mut self,
-        landing: &dyn Landing,
+        landing: &dyn PushDestination,
         edits: Vec<Edit>,
         is_atomic: bool,
     ) -> Result<()> {
@@ -94,8 +94,8 @@ impl Push<'_> {
         let mut verdicts = verdicts.into_iter();
         for edit in edits {
             match verdicts.next() {
-                Some(Verdict::Changed) => changed.push(edit),
-                Some(Verdict::Refused { reason, detail }) => {
+                Some(RefVerdict::Changed) => changed.push(edit),
+                Some(RefVerdict::Refused { reason, detail }) => {
                     if let Some(detail) = detail {
                         self.bands.error(&detail);
                     }
@@ -148,7 +148,7 @@ impl Push<'_> {
     }
 
     fn check_storable(&self, edit: &Edit) -> Result<()> {
-        let Change::Set(Target::Object(id)) = &edit.change else {
+        let RefChangeKind::Set(RefTarget::Object(id)) = &edit.change else {
             return Ok(());
         };
         let found = self.repository.refs().resolve(&edit.name)?;
@@ -156,20 +156,20 @@ impl Push<'_> {
             Some(found) if found.is_symbolic => found.name,
             _ => edit.name.clone(),
         };
-        Host::check_storable(self.repository, name.as_bstr(), id)
+        RefHost::check_storable(self.repository, name.as_bstr(), id)
     }
 
     /// Applies recorded changes to the view. A failure only matters to hooks.
     fn change_view(&self, edits: Vec<Edit>) {
         let (deletions, others): (Vec<Edit>, Vec<Edit>) = edits
             .into_iter()
-            .partition(|edit| matches!(edit.change, Change::Delete));
+            .partition(|edit| matches!(edit.change, RefChangeKind::Delete));
         for edits in [deletions, others] {
             let mut transaction = self.repository.transaction();
             for edit in edits {
                 // The old values may be newer than those of the view.
                 transaction.push(Edit {
-                    expected: Expected::Anything,
+                    expected: ExpectedValue::Anything,
                     ..edit
                 });
             }

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use pronto_netsync::{Error, ErrorKind};
 
-use super::Limits;
-use super::lobby::Network;
+use super::PeerLimits;
+use super::unauthenticated::PeerNetwork;
 
 /// The memory in bytes of a session that waits for its peer: its queues, its delta bases, and the
 /// handles of a repository. The memory for refs and commits is added.
@@ -34,17 +34,17 @@ const MORE_PATIENCE: Duration = Duration::from_secs(30);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Who {
     pub(super) name: String,
-    pub(super) network: Network,
+    pub(super) network: PeerNetwork,
 }
 
 /// The state that the thread of a session shares with the sessions that wait for its slot.
 #[derive(Debug, Default)]
-pub(super) struct Signal {
+pub(super) struct SlotSignal {
     quiet_milliseconds: AtomicU64,
     has_lost_place: AtomicBool,
 }
 
-impl Signal {
+impl SlotSignal {
     /// Records the time for which the peer has been slow.
     ///
     /// # Errors
@@ -66,7 +66,7 @@ impl Signal {
 }
 
 /// The slots of a server.
-pub(super) struct Places {
+pub(super) struct SessionSlots {
     most: usize,
     most_of_peer: usize,
     most_waiting: usize,
@@ -75,39 +75,39 @@ pub(super) struct Places {
     patience: Duration,
     slow: Duration,
     turn: Duration,
-    state: Mutex<State>,
+    state: Mutex<SlotHolders>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
-    holders: BTreeMap<u64, Holder>,
+struct SlotHolders {
+    holders: BTreeMap<u64, SessionHolder>,
     waiting: BTreeMap<u64, Who>,
 }
 
-struct Holder {
+struct SessionHolder {
     who: Who,
     bytes: u64,
-    signal: Arc<Signal>,
+    signal: Arc<SlotSignal>,
 }
 
 /// A slot. Dropping it releases the slot, unless another session got the slot before.
-pub(super) struct Place {
-    places: Arc<Places>,
+pub(super) struct SessionSlot {
+    places: Arc<SessionSlots>,
     number: u64,
-    signal: Arc<Signal>,
+    signal: Arc<SlotSignal>,
 }
 
 fn busy(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Busy, message)
 }
 
-impl Places {
+impl SessionSlots {
     /// Creates the slots that fit into `bytes`.
-    pub(super) fn new(limits: &Limits, bytes: u64) -> Self {
+    pub(super) fn new(limits: &PeerLimits, bytes: u64) -> Self {
         let fitting = usize::try_from(bytes / BASE_BYTES).unwrap_or(usize::MAX);
         let most = fitting.min(limits.connections).max(LEAST_PLACES);
-        Places {
+        SessionSlots {
             most,
             most_of_peer: (most / PARTS).clamp(1, limits.sessions_per_peer.max(1)),
             most_waiting: limits.connections,
@@ -121,11 +121,11 @@ impl Places {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, SlotHolders> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn sleep<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+    fn sleep<'a>(&self, state: MutexGuard<'a, SlotHolders>) -> MutexGuard<'a, SlotHolders> {
         let waited = self.changed.wait_timeout(state, LOOK);
         waited.unwrap_or_else(PoisonError::into_inner).0
     }
@@ -140,9 +140,9 @@ impl Places {
         self: &Arc<Self>,
         number: u64,
         who: &Who,
-        signal: &Arc<Signal>,
+        signal: &Arc<SlotSignal>,
         is_over: &dyn Fn() -> bool,
-    ) -> Result<Place, Error> {
+    ) -> Result<SessionSlot, Error> {
         let begun = Instant::now();
         let mut state = self.state();
         if state.waiting_of(&who.name) >= self.most_waiting_of_peer {
@@ -175,20 +175,20 @@ impl Places {
         state.waiting.remove(&number);
         self.changed.notify_all();
         result?;
-        let holder = Holder {
+        let holder = SessionHolder {
             who: who.clone(),
             bytes: BASE_BYTES,
             signal: Arc::clone(signal),
         };
         state.holders.insert(number, holder);
-        Ok(Place {
+        Ok(SessionSlot {
             places: Arc::clone(self),
             number,
             signal: Arc::clone(signal),
         })
     }
 
-    fn has_room(&self, state: &State, bytes: u64) -> bool {
+    fn has_room(&self, state: &SlotHolders, bytes: u64) -> bool {
         state.holders.len() < self.most && state.used() + bytes <= self.total_bytes
             || state.holders.is_empty()
     }
@@ -196,7 +196,7 @@ impl Places {
     /// Returns the session whose turn it is, among those whose peer may have another slot. The peer
     /// with the fewest slots is first, then the network with the fewest slots, then the session
     /// with the longest wait.
-    fn next(&self, state: &State) -> Option<u64> {
+    fn next(&self, state: &SlotHolders) -> Option<u64> {
         let counts = state.counts();
         let may = (state.waiting.iter()).filter(|(_, who)| counts.of_peer(who) < self.most_of_peer);
         let next =
@@ -207,7 +207,7 @@ impl Places {
     /// Withdraws the slot of a session whose peer is slow, or, if `who` has waited for the time of
     /// a turn, of the newest session of a peer or network that has at least two slots more than
     /// `who`.
-    fn reclaim(&self, state: &mut State, who: &Who, waited: Duration) {
+    fn reclaim(&self, state: &mut SlotHolders, who: &Who, waited: Duration) {
         let slow = (state.holders.iter()).filter(|(_, holder)| holder.signal.quiet() >= self.slow);
         let slowest = slow.max_by_key(|(_, holder)| holder.signal.quiet());
         let mut victim = slowest.map(|(number, _)| *number);
@@ -222,12 +222,12 @@ impl Places {
 
 /// The number of slots of each peer and of each network.
 #[derive(Default)]
-struct Counts<'a> {
+struct SlotCounts<'a> {
     peers: BTreeMap<&'a str, usize>,
-    networks: BTreeMap<Network, usize>,
+    networks: BTreeMap<PeerNetwork, usize>,
 }
 
-impl Counts<'_> {
+impl SlotCounts<'_> {
     fn of_peer(&self, who: &Who) -> usize {
         self.peers.get(&who.name[..]).copied().unwrap_or(0)
     }
@@ -237,7 +237,7 @@ impl Counts<'_> {
     }
 }
 
-impl State {
+impl SlotHolders {
     fn used(&self) -> u64 {
         self.holders.values().map(|holder| holder.bytes).sum()
     }
@@ -246,9 +246,9 @@ impl State {
         self.waiting.values().filter(|who| who.name == name).count()
     }
 
-    fn counts(&self) -> Counts<'_> {
-        let mut counts = Counts::default();
-        for Holder { who, .. } in self.holders.values() {
+    fn counts(&self) -> SlotCounts<'_> {
+        let mut counts = SlotCounts::default();
+        for SessionHolder { who, .. } in self.holders.values() {
             *counts.peers.entry(&who.name[..]).or_default() += 1;
             *counts.networks.entry(who.network).or_default() += 1;
         }
@@ -258,7 +258,7 @@ impl State {
     fn newest_of_many(&self, who: &Who) -> Option<u64> {
         let counts = self.counts();
         let (of_peer, of_network) = (counts.of_peer(who), counts.of_network(who));
-        let Counts { peers, networks } = counts;
+        let SlotCounts { peers, networks } = counts;
         let (peer, most) = peers.into_iter().max_by_key(|(_, count)| *count)?;
         let newest = |is_meant: &dyn Fn(&Who) -> bool| {
             let meant = (self.holders.iter()).filter(|(_, holder)| is_meant(&holder.who));
@@ -275,7 +275,7 @@ impl State {
     }
 }
 
-impl Place {
+impl SessionSlot {
     /// Marks that this side works, so that the peer does not count as slow in the meantime.
     ///
     /// # Errors
@@ -315,14 +315,14 @@ impl Place {
     }
 }
 
-impl State {
+impl SlotHolders {
     fn used_without(&self, number: u64) -> u64 {
         let others = self.holders.iter().filter(|(other, _)| **other != number);
         others.map(|(_, holder)| holder.bytes).sum()
     }
 }
 
-impl Drop for Place {
+impl Drop for SessionSlot {
     fn drop(&mut self) {
         // If another session got the slot, the number is no longer in the list. Numbers are not
         // reused.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io::{self, Read};
 
-use pronto_io::budget::Budget;
+use pronto_io::budget::RequestBudget;
 use pronto_wire::pktline;
 
 use super::malformed_packet;
@@ -23,16 +23,16 @@ const LENGTH_BYTES: usize = 4;
 /// Packets in buffers of memory. Each buffer is charged to the budget before it is allocated, and
 /// freed as soon as its bytes are read again, so that the copy of the packets in the service does
 /// not use additional memory.
-pub(crate) struct Kept<'a> {
-    budget: &'a Budget,
+pub(crate) struct PacketBuffer<'a> {
+    budget: &'a RequestBudget,
     pieces: VecDeque<Vec<u8>>,
     /// The number of bytes of the first buffer that were read.
     at: usize,
 }
 
-impl<'a> Kept<'a> {
-    pub(super) fn new(budget: &'a Budget) -> Self {
-        Kept {
+impl<'a> PacketBuffer<'a> {
+    pub(super) fn new(budget: &'a RequestBudget) -> Self {
+        PacketBuffer {
             budget,
             pieces: VecDeque::new(),
             at: 0,
@@ -85,7 +85,7 @@ impl<'a> Kept<'a> {
     }
 }
 
-impl Read for Kept<'_> {
+impl Read for PacketBuffer<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while let Some(piece) = self.pieces.front() {
             let count = (&piece[self.at..]).read(buffer)?;
@@ -107,15 +107,15 @@ impl Read for Kept<'_> {
 mod tests {
     use std::sync::Arc;
 
-    use pronto_io::budget::Account;
+    use pronto_io::budget::MemoryAccount;
 
     use super::*;
 
     #[test]
     fn memory_is_given_back_as_it_is_read() {
-        let account = Arc::new(Account::new("all clients", 8 << 20));
-        let budget = Budget::new(vec![Arc::clone(&account)]);
-        let mut kept = Kept::new(&budget);
+        let account = Arc::new(MemoryAccount::new("all clients", 8 << 20));
+        let budget = RequestBudget::new(vec![Arc::clone(&account)]);
+        let mut kept = PacketBuffer::new(&budget);
         let line = [b'x'; 120];
         let mut count = 0;
         while kept.packet(&line).is_ok() {
