@@ -93,7 +93,7 @@ pub(crate) fn check_config(command: &str, config: &Config) -> Result<(), CliErro
 pub(crate) fn check_support(command: &str, repository: &Repository) -> Result<(), CliError> {
     let mut operations = operations_of(command).iter();
     operations
-        .try_for_each(|&operation| support::require(operation, repository).map_err(unsupported))
+        .try_for_each(|&operation| support::require(repository, operation).map_err(unsupported))
 }
 
 /// Does the same as [`check_support`] for a command that runs without a repository, or makes one.

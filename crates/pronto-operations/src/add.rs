@@ -145,7 +145,7 @@ pub fn add(
     options: &Options,
     watch: &Watch<'_>,
 ) -> Result<Report, PartialFailure<Report>> {
-    support::require(Operation::Add, repository)?;
+    support::require(repository, Operation::Add)?;
     let lacking = |message| Err(Error::new(ErrorKind::Unsupported, message).into());
     if repository.ignores_case()? {
         return lacking("pronto does not have add with core.ignoreCase");

@@ -216,7 +216,7 @@ pub(crate) fn prepare_subject<'r>(
     options: Options,
     watch: &Watch<'_>,
 ) -> Result<Archive<'r>> {
-    support::require(Operation::Archive, repository)?;
+    support::require(repository, Operation::Archive)?;
     let ArchivedObject { id, reference } = subject;
     let commit = repository.peel_to(id, Kind::Commit)?;
     let tree = repository.peel_to(id, Kind::Tree)?;

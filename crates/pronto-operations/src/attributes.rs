@@ -155,7 +155,7 @@ pub fn check(
     selection: AttributeSelection,
     cached: bool,
 ) -> Result<AttributeCheck<'_>> {
-    support::require(Operation::ReadAttributes, repository)?;
+    support::require(repository, Operation::ReadAttributes)?;
     let place = match (cached, repository.work_tree()) {
         (true, _) => AttributesSource::Index,
         (false, Some(_)) => AttributesSource::Worktree,

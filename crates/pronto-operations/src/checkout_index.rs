@@ -148,7 +148,7 @@ pub fn checkout_index(
     options: &Options,
     watch: &Watch<'_>,
 ) -> Result<Report, PartialFailure<Report>> {
-    support::require(Operation::CheckoutFiles, repository)?;
+    support::require(repository, Operation::CheckoutFiles)?;
     let updates = options.update_index && options.directory.is_none() && !options.temporary;
     let lock = match updates {
         true => Some(index::lock(repository)?),

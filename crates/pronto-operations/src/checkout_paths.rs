@@ -114,7 +114,7 @@ pub fn checkout_paths(
     options: &Options,
     watch: &Watch<'_>,
 ) -> Result<Report> {
-    support::require(Operation::CheckoutFiles, repository)?;
+    support::require(repository, Operation::CheckoutFiles)?;
     let read = || {
         repository.index_near(&mut |directory| {
             let directory = directory.strip_suffix(b"/").unwrap_or(directory);

@@ -82,7 +82,7 @@ pub fn checkout_tree(
     options: &Options,
     watch: &Watch<'_>,
 ) -> Result<Outcome> {
-    support::require(Operation::CheckOutTree, repository)?;
+    support::require(repository, Operation::CheckOutTree)?;
     let path = repository.require_work_tree()?;
     let top = Directory::open(path).context(ErrorKind::Io, "cannot open", path)?;
     let mut settings = repository.filter_settings()?;

@@ -68,7 +68,7 @@ const PACKED_FROM_AT_FIRST: usize = 16;
 /// Git (see the module). Otherwise: the index is locked or cannot be written, an object cannot be
 /// written, or the branch has moved meanwhile.
 pub fn commit(repository: &Repository, options: &Options, watch: &Watch<'_>) -> Result<Outcome> {
-    support::require(Operation::Commit, repository)?;
+    support::require(repository, Operation::Commit)?;
     refuse_other_commits(repository, options)?;
     let cleanup = message_cleanup(repository, options.cleanup)?;
     let head = current_commit(repository)?;

@@ -76,7 +76,7 @@ pub fn files(
     options: &Options,
     watch: &Watch<'_>,
 ) -> Result<DiffResult> {
-    support::require(Operation::ReadAttributes, repository)?;
+    support::require(repository, Operation::ReadAttributes)?;
     let index = repository.index_for_looking()?;
     let null = repository.object_hash().null();
     let files = walk::changed(repository, &index, options, watch)?;
@@ -127,7 +127,7 @@ pub fn index(
     options: &Options,
     watch: &Watch<'_>,
 ) -> Result<DiffResult> {
-    support::require(Operation::ReadAttributes, repository)?;
+    support::require(repository, Operation::ReadAttributes)?;
     let index = repository.index_for_looking()?;
     let staged = staged(repository, tree, &index, options)?;
     if against == Against::Index {
@@ -180,7 +180,7 @@ pub fn trees(
     options: &Options,
     watch: &Watch<'_>,
 ) -> Result<DiffResult> {
-    support::require(Operation::ReadAttributes, repository)?;
+    support::require(repository, Operation::ReadAttributes)?;
     let store = repository.objects()?;
     let found = engine::trees(store, old, new, depth, &options.pathspec, watch.interrupt());
     let found = found.map_err(from_worktree)?;

@@ -42,7 +42,7 @@ pub fn content_hasher(
     kind: ObjectKind,
     writes: bool,
 ) -> Result<ContentHasher<'_>> {
-    support::require(Operation::ReadAttributes, repository)?;
+    support::require(repository, Operation::ReadAttributes)?;
     let files = crate::packs::indexer_options(repository.config(), repository.object_hash())?;
     Ok(ContentHasher {
         repository,

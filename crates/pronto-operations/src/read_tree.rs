@@ -83,7 +83,7 @@ pub fn read_trees(
     options: &Options,
     watch: &Watch<'_>,
 ) -> Result<ReadTrees> {
-    support::require(Operation::ReadTree, repository)?;
+    support::require(repository, Operation::ReadTree)?;
     if options.mode == Mode::Replace {
         return replace_index(repository, trees, options);
     }

@@ -61,7 +61,7 @@ pub fn refresh_index(
     options: &Options,
     watch: &Watch<'_>,
 ) -> Result<Refreshed> {
-    support::require(Operation::WriteIndex, repository)?;
+    support::require(repository, Operation::WriteIndex)?;
     let (prepared, lock) = WorktreeSession::with_sparse_index(repository)?;
     let pathspec = &options.pathspec;
     let mut entries = prepared.index.iter();

@@ -189,7 +189,7 @@ pub fn reset(
     options: &Options,
     watch: &Watch<'_>,
 ) -> Result<Outcome, PartialFailure<Report>> {
-    support::require(Operation::Reset, repository)?;
+    support::require(repository, Operation::Reset)?;
     let moves = options.pathspec.is_empty();
     if moves && repository.git_path("MERGE_AUTOSTASH").exists() {
         let message = "pronto does not have reset while changes of a merge are stashed";

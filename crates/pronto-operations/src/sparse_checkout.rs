@@ -54,7 +54,7 @@ pub struct Applied {
 /// # Errors
 /// Fails if the configuration cannot be read or written.
 pub fn record_modes(repository: &mut Repository, modes: Modes) -> Result<()> {
-    support::require(Operation::SparseCheckout, repository)?;
+    support::require(repository, Operation::SparseCheckout)?;
     write_modes(repository, modes)
 }
 
@@ -130,7 +130,7 @@ pub fn set(
     definition: &SparseDefinition,
     watch: &Watch<'_>,
 ) -> Result<Applied> {
-    support::require(Operation::SparseCheckout, repository)?;
+    support::require(repository, Operation::SparseCheckout)?;
     let file = repository.git_path("info/sparse-checkout");
     let mut lock = Lock::acquire(file, PATIENCE)?.recorded(repository.config());
     let sparse = definition.to_sparse(repository.ignores_case()?);
@@ -151,7 +151,7 @@ pub fn set(
 /// # Errors
 /// The same as for [`set`].
 pub fn reapply(repository: &Repository, watch: &Watch<'_>) -> Result<Applied> {
-    support::require(Operation::SparseCheckout, repository)?;
+    support::require(repository, Operation::SparseCheckout)?;
     match repository.sparse_definition()? {
         Some(definition) => {
             let sparse = definition.to_sparse(repository.ignores_case()?);
@@ -167,7 +167,7 @@ pub fn reapply(repository: &Repository, watch: &Watch<'_>) -> Result<Applied> {
 /// # Errors
 /// The same as for [`set`].
 pub fn disable(repository: &mut Repository, watch: &Watch<'_>) -> Result<Applied> {
-    support::require(Operation::SparseCheckout, repository)?;
+    support::require(repository, Operation::SparseCheckout)?;
     let everything = SparseDefinition::Patterns(vec!["/*".into()]);
     let everything = everything.to_sparse(repository.ignores_case()?);
     let applied = apply_sparsity(repository, everything, watch)?;

@@ -3,6 +3,7 @@
 
 mod check_ignore;
 mod collect;
+mod combine;
 mod contents;
 mod conversion;
 mod files;
@@ -232,6 +233,6 @@ impl Report {
 /// `ErrorKind::NoWorkTree` if there is no worktree, with `ErrorKind::Worktree` or `ErrorKind::Io`
 /// if the index cannot be read, and with `ErrorKind::Object` if an object cannot be read.
 pub fn status(repository: &Repository, options: &Options, watch: &Watch<'_>) -> Result<Report> {
-    support::require(support::Operation::Status, repository)?;
+    support::require(repository, support::Operation::Status)?;
     collect::collect(repository, options, watch, None)
 }

@@ -154,7 +154,7 @@ pub fn switch(
     options: &Options,
     watch: &Watch<'_>,
 ) -> Result<Outcome, PartialFailure<Report>> {
-    support::require(Operation::Switch, repository)?;
+    support::require(repository, Operation::Switch)?;
     let head = repository.head()?;
     check_branches(repository, options, &head)?;
     if let (None, Some(create), true) = (&options.to, &options.create, is_unborn(&head)) {

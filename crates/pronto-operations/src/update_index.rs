@@ -143,7 +143,7 @@ pub fn update_index(
     options: &Options,
     watch: &Watch<'_>,
 ) -> Result<Vec<Event>, PartialFailure<Vec<Event>, UpdateStop>> {
-    support::require(Operation::UpdateIndex, repository)?;
+    support::require(repository, Operation::UpdateIndex)?;
     let read = || repository.index_near(&mut |directory| options.is_near(directory));
     let (prepared, lock) = WorktreeSession::with_index(repository, read)?;
     let plain = add::Options::default();

@@ -93,7 +93,7 @@ pub fn serve(
     let bands = ArchiveBands::new(output);
     bands.confirm().map_err(broken)?;
     let served = match repository {
-        Ok(repository) => support::require(Operation::UploadArchive, repository)
+        Ok(repository) => support::require(repository, Operation::UploadArchive)
             .map_err(ArchiveFailure::Error)
             .and_then(|()| answer(repository, options, &bands, input, watch)),
         Err(error) => Err(ArchiveFailure::Error(error)),

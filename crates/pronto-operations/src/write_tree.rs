@@ -43,7 +43,7 @@ pub fn write_tree(
     missing_ok: bool,
     watch: &Watch<'_>,
 ) -> Result<WrittenTree> {
-    support::require(Operation::WriteTree, repository)?;
+    support::require(repository, Operation::WriteTree)?;
     if repository.work_tree().is_some() {
         let read = || {
             repository.index_near(&mut |directory| {

@@ -21,6 +21,7 @@ mod keys;
 mod known;
 mod meet;
 mod names;
+mod nonce;
 mod outgoing;
 mod pace;
 mod publish;
@@ -62,6 +63,7 @@ pub use keys::{KeyPair, KeyPaths, PublicKey};
 pub use known::{KnownPeer, KnownPeers, Roles};
 pub use meet::{TlsPeer, connect_tls};
 pub use names::{is_peer_name, peer_name_of};
+pub use nonce::nonce;
 pub use publish::{BranchRelation, Moved};
 pub use stream::{DuplexStream, Ends, PipePair, SessionWatch, drive};
 pub use tls::TlsLink;
@@ -149,7 +151,7 @@ impl PeerRepository {
         interrupt: Interrupt,
     ) -> Result<Self, Error> {
         let unfit = |message: &str| Error::new(ErrorKind::NoRepository, message);
-        support::require(support::Operation::WriteRefs, &repository).map_err(failed)?;
+        support::require(&repository, support::Operation::WriteRefs).map_err(failed)?;
         if !repository.has_plain_history().map_err(failed)? {
             let hint = "bring the whole history first: git fetch --unshallow";
             return Err(unfit("a shallow repository cannot take part").with_hint(hint));
@@ -347,19 +349,6 @@ impl PeerRepository {
     }
 }
 
-/// Returns thirty-two unpredictable bytes for a session.
-///
-/// # Errors
-/// Fails if the system provides no random bytes.
-pub fn nonce() -> Result<[u8; 32]> {
-    use pronto_io::error::IoContext as _;
-    use std::io::Read as _;
-    let (path, mut nonce) = ("/dev/urandom", [0; 32]);
-    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut nonce));
-    read.context(pronto::ErrorKind::Io, "cannot read", path)?;
-    Ok(nonce)
-}
-
 /// Returns the repository without replacements (`refs/replace/`): peers receive original objects, and
 /// histories are compared as they were written.
 fn without_replacements(repository: Arc<pronto::Repository>) -> Result<Arc<pronto::Repository>> {
@@ -371,8 +360,7 @@ fn without_replacements(repository: Arc<pronto::Repository>) -> Result<Arc<pront
     pronto::Repository::open(repository.git_dir(), &environment).map(Arc::new)
 }
 
-/// Returns the directory for the data of a peer. It is never removed, and marks the refs of that name as
-/// those of the peer.
+/// Returns the directory for the data of a peer, which is never removed and marks the name as taken.
 fn directory_of(repository: &pronto::Repository, peer: &str) -> PathBuf {
     repository.objects_dir().join("netsync").join(peer)
 }

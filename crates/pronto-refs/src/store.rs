@@ -291,8 +291,7 @@ impl References {
         }
     }
 
-    /// Returns whether `name` is a symref, even if its target is an invalid name. For an unreadable
-    /// ref, returns `false`.
+    /// Returns whether `name` is a readable symref, even if its target is an invalid name.
     pub fn is_symbolic(&self, name: impl AsRef<[u8]>) -> bool {
         let name = name.as_ref().as_bstr();
         if self.tables.is_some() {

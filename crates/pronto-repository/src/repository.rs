@@ -13,6 +13,7 @@ pub mod objects;
 pub mod packs;
 
 mod grafts;
+mod opening;
 mod partial_failure;
 pub mod refs;
 pub mod shallow;
@@ -23,10 +24,9 @@ use std::sync::OnceLock;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::Kind;
-use pronto_io::untrusted::{self, LARGEST_POINTER_BYTES, SymlinkPolicy};
 
 use pronto_config::{discover, git_dir};
-use pronto_refs::store::{References, tables};
+use pronto_refs::store::References;
 
 pub use grafts::UngraftedRepository;
 pub use notice::{
@@ -36,11 +36,12 @@ pub use notice::{
 pub use partial_failure::PartialFailure;
 pub use pronto_config::format::{RefStorage, RepositoryFormat, hash_name, hash_named};
 
-use crate::config::{Config, Loader, RepositoryPaths};
+use crate::config::{Config, Loader};
 use crate::durability::Fsync;
 use crate::environment::Environment;
 use crate::{Error, ErrorKind, RepositoryLayout, Result, path};
 use grafts::Grafts;
+use opening::{load_config, place, work_tree_of};
 
 /// An open repository. A `Repository` is `Send + Sync`; open it once and share it by reference.
 #[derive(Debug)]
@@ -409,41 +410,6 @@ impl Repository {
     }
 }
 
-fn load_config(
-    layout: &RepositoryLayout,
-    local: Option<Vec<u8>>,
-    env: &Environment,
-) -> Result<Config> {
-    let mut loader = Loader::new(env, Some(place(layout)));
-    loader.system()?.global();
-    match local {
-        Some(bytes) => loader.local_from(bytes),
-        None => loader.local(),
-    };
-    if layout.format.worktree_config {
-        loader.worktree();
-    }
-    loader.command().load()
-}
-
-/// Returns the worktree of a repository that was opened by its own path.
-fn work_tree_of(git_dir: &Path, common_dir: &Path) -> Option<PathBuf> {
-    if git_dir != common_dir {
-        let back = untrusted::read(
-            &git_dir.join("gitdir"),
-            SymlinkPolicy::Follow,
-            LARGEST_POINTER_BYTES,
-        )
-        .ok()?;
-        let file = git_dir.join(path::borrow(back.trim_ascii_end()));
-        return path::normalize(&file).parent().map(Path::to_owned);
-    }
-    if git_dir.file_name()? == ".git" {
-        return git_dir.parent().map(Path::to_owned);
-    }
-    None
-}
-
 /// Advice.
 impl Repository {
     /// Returns the value of `advice.NAME`; `None` if it is not set. `GIT_ADVICE` can disable all
@@ -499,14 +465,5 @@ impl Repository {
         }
         let fsync = Fsync::configured(self.config())?;
         Ok(*self.fsync.get_or_init(|| fsync))
-    }
-}
-
-/// Returns the location of a repository for the configuration loader, which needs the current branch
-/// for `includeIf.onbranch`.
-fn place(layout: &RepositoryLayout) -> RepositoryPaths {
-    RepositoryPaths {
-        branch_in_tables: Some(tables::branch_of),
-        ..layout.place()
     }
 }

@@ -2,6 +2,7 @@
 
 mod creation;
 mod resolved;
+mod subdirectories;
 
 use std::io::ErrorKind as Io;
 use std::path::{Path, PathBuf};
@@ -19,6 +20,7 @@ use crate::store::{AccessPurpose, StoredRepositories};
 use crate::{Error, ErrorKind, Result};
 use creation::TurnToCreate;
 use resolved::NamedRepository;
+use subdirectories::read_directory;
 
 /// The largest depth below the root at which repositories are listed.
 const DEEPEST: usize = 16;
@@ -479,21 +481,6 @@ impl Repositories {
             }
         }
     }
-}
-
-/// Returns the names of the subdirectories that are UTF-8. Symbolic links are skipped, so that no repository
-/// is listed twice.
-fn read_directory(path: &Path) -> std::io::Result<Vec<String>> {
-    let mut names = Vec::new();
-    for entry in std::fs::read_dir(path)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir()
-            && let Ok(name) = entry.file_name().into_string()
-        {
-            names.push(name);
-        }
-    }
-    Ok(names)
 }
 
 fn failed(error: pronto::Error) -> Error {

@@ -117,8 +117,7 @@ pub struct Started {
 /// Serves until `control` ends the server.
 ///
 /// # Errors
-/// Fails if the configuration cannot be used: an address is not available, or a file cannot be
-/// read.
+/// Fails if an address of the configuration is not available, or a file cannot be read.
 pub fn serve(options: Options, control: &Control<'_>) -> Result<()> {
     let threads = options.config.limits.requests + SPARE_THREADS;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -381,8 +380,7 @@ async fn end(state: &ServerState, drain: &watch::Sender<ServerPhase>, control: &
     }
 }
 
-/// Reloads the configuration. A malformed configuration changes nothing. The addresses stay the
-/// same.
+/// Reloads the configuration, except for addresses. A malformed configuration changes nothing.
 fn reload(state: &ServerState, file: Option<&Path>, environment: &Environment) {
     let Some(file) = file else { return };
     let before = state.setup();
@@ -405,8 +403,7 @@ fn listen(addresses: &[SocketAddr]) -> Result<Vec<TcpListener>> {
             SocketAddr::V4(_) => tokio::net::TcpSocket::new_v4()?,
             SocketAddr::V6(_) => tokio::net::TcpSocket::new_v6()?,
         };
-        // A server that has just ended leaves connections in `TIME_WAIT`, which must not prevent
-        // the bind.
+        // Connections in `TIME_WAIT` of a server that has ended must not prevent the bind.
         socket.set_reuseaddr(true)?;
         socket.bind(*address)?;
         socket.listen(BACKLOG)
@@ -444,8 +441,7 @@ async fn accept(
     loop {
         match socket.accept().await {
             Ok((stream, address)) => begin(&state, protocol, stream, address, drain.clone()),
-            // The client has disconnected, or the system has no resources. Both conditions are
-            // temporary.
+            // The client has disconnected, or the system lacks resources temporarily.
             Err(_) => tokio::time::sleep(PAUSE).await,
         }
     }

@@ -123,7 +123,7 @@ pub fn write(
     options: &GraphWriteOptions,
     watch: &Watch<'_>,
 ) -> Result<()> {
-    support::require(Operation::WriteCommitGraph, repository)?;
+    support::require(repository, Operation::WriteCommitGraph)?;
     let (objects_dir, directory) = object_directory::find(repository, options.object_dir.as_ref())?;
     if !repository.config().bool_or("core.commitgraph", true)? {
         repository.notify(Notice::CommitGraphDisabled);

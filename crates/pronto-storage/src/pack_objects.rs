@@ -470,8 +470,7 @@ impl<'a> ObjectSelection<'a> {
                 if self.select.unpacked || self.seen.contains(&parent) {
                     continue;
                 }
-                // The receiver has the parent. Whether the parent exists in this repository is not
-                // important.
+                // The receiver has the parent, which need not exist in this repository.
                 if let Some(tree) = self.known_tree(&parent)? {
                     trees.push(tree);
                 }

@@ -156,7 +156,7 @@ pub fn repack(
     options: &Options,
     watch: &Watch<'_>,
 ) -> Result<Option<PackCounts>> {
-    support::require(Operation::Repack, repository)?;
+    support::require(repository, Operation::Repack)?;
     // What packs there are before anything is selected: those that come later stay.
     let directory = repository.objects()?.path().join("pack");
     let mut work = RepackRun {

@@ -65,7 +65,7 @@ pub struct Outcome {
 /// setting is malformed. All other failures only make bundles unusable, and are reported to the
 /// progress of `watch` in Git's words.
 pub fn fetch(repository: &Repository, uri: &BStr, watch: &Watch<'_>) -> Result<Outcome> {
-    support::require(Operation::Connect, repository)?;
+    support::require(repository, Operation::Connect)?;
     let mut outcome = Outcome::default();
     if uri.is_empty() {
         outcome.succeeded = true;
@@ -98,7 +98,7 @@ pub fn fetch_list(
     url: &BStr,
     watch: &Watch<'_>,
 ) -> Result<bool> {
-    support::require(Operation::Connect, repository)?;
+    support::require(repository, Operation::Connect)?;
     let _region = pronto_io::region!("bundle-uri", "fetch_list");
     let mut taking = BundleImport::new(repository, watch);
     let from = Provenance::of_server(url);

@@ -207,7 +207,7 @@ pub fn fetch(
     options: &Options,
     watch: &Watch<'_>,
 ) -> Result<Outcome> {
-    support::require(Operation::Fetch, repository)?;
+    support::require(repository, Operation::Fetch)?;
     check(repository, remote, options)?;
     let of_address = prune::tags_of_address(repository, remote, options)?;
     let options = of_address.as_ref().unwrap_or(options);

@@ -141,15 +141,13 @@ pub enum PushStatus {
     RejectAlreadyExists,
     /// Rejected locally: the remote does not support deleting refs.
     RejectNoDelete,
-    /// Rejected locally: the old object of the ref does not exist locally, and must be fetched
-    /// first.
+    /// Rejected locally: the old object of the ref must be fetched first.
     RejectFetchFirst,
     /// Rejected locally: the old or the new object is not a commit.
     RejectNeedsForce,
     /// Rejected locally: the ref does not have the expected value (`--force-with-lease`).
     RejectStale,
-    /// Rejected locally: the ref was updated, and the update was not integrated locally
-    /// (`--force-if-includes`).
+    /// Rejected locally: an update of the ref was not integrated (`--force-if-includes`).
     RejectRemoteUpdated,
     /// The ref already has the new value.
     UpToDate,
@@ -285,8 +283,7 @@ pub struct Outcome {
     pub upstreams: Vec<UpstreamToSet>,
     /// The error because of which common commits could not be negotiated ([`Options::negotiate`]).
     pub not_negotiated: Option<crate::Error>,
-    /// Whether the push was not signed because the remote does not support signed pushes
-    /// ([`Signed::IfAsked`]).
+    /// Whether the remote does not support the requested signature ([`Signed::IfAsked`]).
     pub unsigned: bool,
     /// The updates of remote-tracking refs, in order.
     pub tracked: Vec<TrackingUpdate>,
@@ -298,8 +295,7 @@ pub struct Outcome {
 pub struct TrackingUpdate {
     /// The full name of the remote-tracking ref.
     pub name: BString,
-    /// The error because of which the ref could not be updated; `None` on success. The push itself
-    /// has succeeded.
+    /// The error because of which the ref could not be updated after a successful push.
     pub failure: Option<crate::Error>,
 }
 
@@ -349,7 +345,7 @@ pub fn push_after(
     prepare: &mut dyn FnMut(&[ObjectId]) -> Result<PushStep>,
     watch: &Watch<'_>,
 ) -> Result<Outcome> {
-    support::require(Operation::Push, repository)?;
+    support::require(repository, Operation::Push)?;
     let mut outcome = Outcome::default();
     let (local, specs) = (matching::local_refs(repository)?, options.specs()?);
     let mut matching = Matching::new(repository, &local, Vec::new());

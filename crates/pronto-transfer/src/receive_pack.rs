@@ -219,7 +219,7 @@ fn check_support(repository: &Repository, options: &Options) -> Result<()> {
         Some(_) => (Operation::ReceivePackIntoView, can_serve_view(repository)?),
         None => (Operation::ReceivePack, can_serve(repository)?),
     };
-    support::require(operation, repository)?;
+    support::require(repository, operation)?;
     match is_supported {
         true => Ok(()),
         false => {

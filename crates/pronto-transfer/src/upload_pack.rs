@@ -278,7 +278,7 @@ impl PathRules {
 /// # Errors
 /// Fails if refs or the configuration cannot be read, or `output` fails.
 pub fn advertise(repository: &Repository, options: &Options, output: &mut dyn Write) -> Result<()> {
-    support::require(Operation::UploadPack, repository)?;
+    support::require(repository, Operation::UploadPack)?;
     let settings = Settings::read(repository.config())?;
     let bytes = advertisement(repository, options, &settings)?;
     output
@@ -313,7 +313,7 @@ pub fn answer(
     streams: UploadStreams<'_>,
     watch: &Watch<'_>,
 ) -> Result<ConversationEnd> {
-    support::require(Operation::UploadPack, repository)?;
+    support::require(repository, Operation::UploadPack)?;
     let UploadStreams { input, output } = streams;
     let version = match options.version {
         ProtocolVersion::V0 => "0",

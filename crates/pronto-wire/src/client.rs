@@ -31,8 +31,7 @@ pub struct FetchClient {
     peer: FetchPeer,
     greeting: ServerGreeting,
     interrupt: Interrupt,
-    /// The session id of this side (`transfer.advertiseSID`), which is sent if the remote side sends
-    /// its own.
+    /// The session id (`transfer.advertiseSID`), which is sent if the remote side sends its own.
     session: Option<BString>,
 }
 
@@ -131,8 +130,7 @@ impl FetchClient {
         &self.greeting.shallow
     }
 
-    /// Returns the refs of the remote side. The prefixes of `request` only apply if the server supports
-    /// them (version 2).
+    /// Returns the refs of the remote side. A server of version 2 applies the prefixes of `request`.
     ///
     /// # Errors
     /// Fails with [`ErrorKind::Malformed`] if the response is malformed, [`ErrorKind::Disconnected`] or

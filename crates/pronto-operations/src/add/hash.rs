@@ -1,8 +1,7 @@
 //! Stores files as objects: each file is read once, converted, hashed together with others,
 //! deflated and stored, in as many threads as are useful.
 //!
-//! A new file costs the system calls `open`, `fstat`, `read` and `close`; no path is resolved
-//! twice.
+//! A new file costs the system calls `open`, `fstat`, `read` and `close`.
 //!
 //! Each thread holds up to a few dozen contents of up to one mebibyte. All threads together hold up
 //! to 256 MiB of larger contents, including deflated and converted forms. Files above 32 MiB are
@@ -71,8 +70,7 @@ pub(crate) struct Hashed {
 }
 
 impl Hashed {
-    /// Returns the warnings of the conversion, and the object id or the reason why there is no
-    /// object.
+    /// Returns the warnings of the conversion, and the object id or the reason for its absence.
     pub(crate) fn into_parts(self) -> (Vec<FilterWarning>, Result<ObjectId, StagingStop>) {
         let object = match self.outcome {
             Outcome::Object { id, .. } => Ok(id),
@@ -310,8 +308,7 @@ impl<'a> HashWorker<'a> {
         }
     }
 
-    /// Handles a target that cannot be opened as a file: a symbolic link, or a missing or
-    /// unreadable file.
+    /// Handles a target that is a symbolic link, or a missing or unreadable file.
     fn without_file(&mut self, at: usize, error: io::Error) -> Result<(), StagingStop> {
         let path = self.shared.targets[at].path;
         let (directory, name) = crate::path::split(path);

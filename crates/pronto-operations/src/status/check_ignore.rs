@@ -47,7 +47,7 @@ pub fn check_ignored<T>(
     use_index: bool,
     work: impl FnOnce(&mut IgnoreCheck<'_>) -> T,
 ) -> Result<T> {
-    support::require(Operation::CheckIgnore, repository)?;
+    support::require(repository, Operation::CheckIgnore)?;
     let top = repository.require_work_tree()?;
     let index = match use_index {
         true => repository.index()?,

@@ -91,10 +91,9 @@ pub(super) fn write_back(
     // The index of a faster process is newer, and a full disk must not fail a status.
     let sync = repository.fsync()?.of(Component::Index);
     let path = repository.index_path();
-    if let (Ok(true), Ok(sharing)) = (
-        replace(&path, &bytes, index, sync),
-        shared::configured(repository.config()),
-    ) {
+    if matches!(replace(&path, &bytes, index, sync), Ok(true))
+        && let Ok(sharing) = shared::configured(repository.config())
+    {
         let _ = shared::adjust(sharing, &path);
     }
     Ok(())

@@ -2,30 +2,23 @@
 
 mod marks;
 mod merge;
+mod metadata;
 
 use std::collections::VecDeque;
-use std::io;
 use std::sync::Arc;
 
 use bstr::{BStr, ByteSlice};
 use pronto_hash::ObjectId;
 use pronto_index::{Entry, EntryRef, Flags, IndexEdit, ResolveUndo, mode};
-use pronto_io::dir::{Metadata, is_missing};
+use pronto_io::dir::Metadata;
 use pronto_io::watch::Watch;
 use pronto_worktree::{Protect, recorded};
 
+use self::metadata::{PathMetadata, find};
 use super::{AllowedChanges, Event, IndexAction, UpdateRefusal, UpdateStop};
 use crate::add::{self, Hashed, Hasher, StagedIndex, StagedPath};
 use crate::session::WorktreeSession;
 use crate::{Error, Repository, Result, attributes, refresh};
-
-/// The kind of the file system entry at a path.
-enum PathMetadata {
-    Nothing,
-    BeyondLink,
-    Unknown(io::Error),
-    There(Metadata),
-}
 
 pub(super) struct Apply<'a> {
     pub(super) repository: &'a Repository,
@@ -479,21 +472,6 @@ enum UpdateFailure {
 
 fn refused(refusal: UpdateRefusal) -> UpdateFailure {
     UpdateFailure::Path(Event::Refused(refusal))
-}
-
-fn find(prepared: &WorktreeSession<'_>, path: &BStr) -> PathMetadata {
-    let bare = path.strip_suffix(b"/").unwrap_or(path).as_bstr();
-    let (directory, name) = crate::path::split(bare);
-    let found = match prepared.top.open_beneath(directory) {
-        Ok(directory) => directory.metadata(name),
-        Err(_) if add::is_beyond_link(&prepared.top, bare) => return PathMetadata::BeyondLink,
-        Err(error) => Err(error),
-    };
-    match found {
-        Ok(metadata) => PathMetadata::There(metadata),
-        Err(error) if is_missing(&error) => PathMetadata::Nothing,
-        Err(error) => PathMetadata::Unknown(error),
-    }
 }
 
 /// Normalizes a given mode to one that the index allows.

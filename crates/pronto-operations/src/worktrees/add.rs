@@ -146,7 +146,7 @@ impl AddedWorktree {
 /// branch is checked out in another worktree or a name is invalid, and with
 /// [`Unsupported`](ErrorKind::Unsupported) for cases that pronto lacks.
 pub fn plan(repository: &Repository, options: AddWorktreeOptions) -> Result<Addition> {
-    support::require(Operation::Worktrees, repository)?;
+    support::require(repository, Operation::Worktrees)?;
     switch::check_tracking(repository, options.tracking.unwrap_or_default())?;
     let display_path = super::display_argument(repository, options.place.as_bstr());
     let AddMeaning {
@@ -216,10 +216,7 @@ pub fn add(
             }
             checked_out = name.clone();
         }
-        None if options.tracking.is_some() => {
-            let message = "--[no-]track can only be used if a new branch is created";
-            return Err(Error::new(ErrorKind::InvalidInput, message).into());
-        }
+        None if options.tracking.is_some() => return Err(tracking_without_branch().into()),
         None => {}
     }
     let display_path = super::display_argument(repository, options.place.as_bstr());
@@ -239,8 +236,7 @@ pub fn add(
     make::make_refs_dir(&own_dir)?;
     target.write(&inside)?;
     if !repository.refs().wants_log(BStr::new("HEAD")) {
-        // The reflog setting of the current repository decides here, and that of the new worktree
-        // later.
+        // The setting of the current repository decides here, that of the new worktree later.
         let _ = std::fs::remove_file(inside.git_path("logs/HEAD"));
     }
     make::connect(&place, &own_dir)?;
@@ -269,6 +265,11 @@ pub fn add(
         added.hook = make::run_hook_there(repository, &place, commit)?;
     }
     Ok(added)
+}
+
+fn tracking_without_branch() -> Error {
+    let message = "--[no-]track can only be used if a new branch is created";
+    Error::new(ErrorKind::InvalidInput, message)
 }
 
 /// Returns the full name of the existing branch called `name`, if there is one.

@@ -26,7 +26,7 @@ use pronto_repository::Notice;
 /// locked, has submodules or is broken, or the new path is in use, and with [`ErrorKind::Io`] if
 /// the directory cannot be moved.
 pub fn relocate(repository: &Repository, argument: &BStr, to: &BStr, force: u8) -> Result<()> {
-    support::require(Operation::Worktrees, repository)?;
+    support::require(repository, Operation::Worktrees)?;
     let all = repository.work_trees()?;
     let (work_tree, id) = super::find_linked(repository, &all, argument)?;
     let mut display_path = super::display_argument(repository, to);

@@ -38,7 +38,7 @@ pub fn remove(
     force: u8,
     watch: &Watch<'_>,
 ) -> Result<RemovedWorktree> {
-    support::require(Operation::Worktrees, repository)?;
+    support::require(repository, Operation::Worktrees)?;
     let all = repository.work_trees()?;
     let (work_tree, id) = super::find_linked(repository, &all, argument)?;
     if force < 2 {

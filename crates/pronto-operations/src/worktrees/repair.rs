@@ -92,7 +92,7 @@ impl Repair {
 /// # Errors
 /// Fails if a file cannot be written.
 pub fn repair(repository: &Repository, places: &[BString]) -> Result<Vec<Repair>> {
-    support::require(Operation::Worktrees, repository)?;
+    support::require(repository, Operation::Worktrees)?;
     let mut reported = Vec::new();
     let here = [BString::from(".")];
     let places = match places {

@@ -108,7 +108,7 @@ impl PeerVisit for ListedGuest {
     fn open(&self, hello: &Hello, interrupt: &Interrupt) -> Result<HostedRepository, Error> {
         let peer = self.peer()?;
         let found = self.host.find(&hello.repository)?;
-        support::require(Operation::ServePeer, &found).map_err(failed)?;
+        support::require(&found, Operation::ServePeer).map_err(failed)?;
         let mut options = Options::new(peer.name, self.host.budget_bytes);
         options.fast_forward = self.host.fast_forward;
         options.threads = 1;

@@ -87,7 +87,7 @@ impl Lacking {
 
 /// Returns all settings, variables and hooks that are in effect in `repository` and that `operation`, or an operation
 /// that it implies, does not implement. Costs a pass over the configuration if there are any.
-pub fn check(operation: Operation, repository: &Repository) -> Vec<Lacking> {
+pub fn check(repository: &Repository, operation: Operation) -> Vec<Lacking> {
     let mut all = Vec::new();
     if lacking_of(repository).intersects(operation.with_implied()) {
         all = check_settings(operation, repository.config(), repository.environment());
@@ -102,7 +102,7 @@ pub fn check(operation: Operation, repository: &Repository) -> Vec<Lacking> {
 /// # Errors
 /// [`ErrorKind::Unsupported`]: the message names the first setting, variable or hook and the reason, and the hint says how to
 /// continue.
-pub fn require(operation: Operation, repository: &Repository) -> Result<()> {
+pub fn require(repository: &Repository, operation: Operation) -> Result<()> {
     let wanted = operation.with_implied();
     if lacking_of(repository).intersects(wanted) {
         require_settings(operation, repository.config(), repository.environment())?;

@@ -52,7 +52,7 @@ pub fn create<'a>(
     options: &CreateOptions,
     watch: &Watch<'_>,
 ) -> Result<PreparedBundle<'a>> {
-    support::require(Operation::CreateBundle, repository)?;
+    support::require(repository, Operation::CreateBundle)?;
     let original = repository.original()?;
     let repository: &Repository = &original;
     let hash = repository.object_hash();

@@ -1,20 +1,23 @@
 //! Negotiates the missing objects, and receives them into a quarantine.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+mod wants;
 
-use bstr::BString;
+use std::collections::{BTreeSet, HashSet};
+
 use pronto_hash::ObjectId;
 use pronto_odb::{Quarantine, Store};
 use pronto_pack::bundle::BundleHeader;
 use pronto_pack::indexer::Inspect;
 use pronto_storage::fsck::{FsckInspector, InspectionScope, Levels};
-use pronto_wire::advertisement::{ProtocolVersion, RemoteRef};
+use pronto_wire::advertisement::RemoteRef;
 use pronto_wire::client::FetchClient;
 use pronto_wire::fetch::{Deepen, Negotiator, Nothing, Request, WantedRef};
 
+use self::wants::{check_advertised, settle};
 use super::keep::{keep_from, keep_text};
 use super::map::FetchedRef;
 use super::{FetchRun, FetchWarning, Outcome};
+use crate::Result;
 use crate::remote::connection::{check_session_id, from_wire};
 use crate::remote::{
     Both, FROM_BUNDLE, FetchedTips, checks_objects, incomplete, keep_linked_objects, receive_pack,
@@ -24,35 +27,6 @@ use crate::remote::{
     Cuts, NegotiationHistory, PackLinks, Receive, Unpack, alternate_tips, from_store, is_connected,
     negotiator,
 };
-use crate::{Error, ErrorKind, Result};
-
-/// Checks that the server allows wants that are not advertised as tips of refs, such as the target
-/// of a tag. A server of version 2 checks that itself.
-fn check_advertised(client: &FetchClient, refs: &[RemoteRef], request: &Request) -> Result<()> {
-    let allows = ["allow-tip-sha1-in-want", "allow-reachable-sha1-in-want"]
-        .iter()
-        .any(|ability| client.capabilities().has(ability));
-    if client.version() == ProtocolVersion::V2 || client.bundle().is_some() || allows {
-        return Ok(());
-    }
-    let advertised: HashSet<ObjectId> = refs.iter().filter_map(|theirs| theirs.id).collect();
-    match request.wants.iter().find(|id| !advertised.contains(*id)) {
-        Some(id) => {
-            let message = format!("Server does not allow request for unadvertised object {id}");
-            Err(Error::new(ErrorKind::Transport, message))
-        }
-        None => Ok(()),
-    }
-}
-
-/// Sets the ids of refs that were wanted by name, which may have changed since they were listed.
-fn settle(entries: &mut [FetchedRef], found: &[WantedRef]) {
-    let ids: HashMap<&BString, ObjectId> =
-        found.iter().map(|found| (&found.name, found.id)).collect();
-    for entry in entries {
-        entry.id = ids.get(&entry.name).copied().unwrap_or(entry.id);
-    }
-}
 
 /// Received packs in a quarantine, which other processes do not see yet.
 pub(super) struct Fetched {

@@ -123,7 +123,7 @@ pub fn fetch_pack(
     options: &Options,
     watch: &Watch<'_>,
 ) -> Result<FetchedPack> {
-    support::require(Operation::FetchPack, repository)?;
+    support::require(repository, Operation::FetchPack)?;
     let work = FetchRun::prepare(repository, remote, options, watch)?;
     let mut client = work.connect()?;
     let request = LsRefs {

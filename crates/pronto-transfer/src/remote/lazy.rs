@@ -154,7 +154,7 @@ impl Exact<'_> {
 
     fn fetch_from(&self, name: &BStr, ids: &[ObjectId]) -> Result<()> {
         let repository = self.repository;
-        support::require(Operation::Connect, repository)?;
+        support::require(repository, Operation::Connect)?;
         let (config, environment) = (repository.config(), repository.environment());
         let remote = Remote::known(repository, name)?;
         let settings = Settings::default().for_remote(&remote, config)?;
@@ -181,7 +181,7 @@ pub fn check_promisors(repository: &Repository) -> Result<()> {
     let fetches = !environment.boolean("GIT_NO_LAZY_FETCH", false)?;
     for name in promisors(repository) {
         if fetches {
-            support::require(Operation::Connect, repository)?;
+            support::require(repository, Operation::Connect)?;
         }
         let check = || {
             let remote = Remote::known(repository, name.as_bstr())?;

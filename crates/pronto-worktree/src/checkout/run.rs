@@ -167,12 +167,10 @@ fn write_all(
     let warnings = warnings.into_iter().map(|(_, warning)| warning);
     let unshared = (options.reflink_sources.as_deref()).and_then(ReflinkSources::warning);
     outcome.warnings.extend(warnings.chain(unshared));
-    let mut found = WorkerResults {
-        collided: gathered.collided.into_inner(),
-        failed: gathered.failed.into_inner(),
-    };
-    found.collided.sort_unstable();
-    found
+    let mut collided = gathered.collided.into_inner();
+    collided.sort_unstable();
+    let failed = gathered.failed.into_inner();
+    WorkerResults { collided, failed }
 }
 
 /// Handles colliding paths, which several workers cannot do.

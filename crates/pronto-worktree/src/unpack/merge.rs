@@ -106,12 +106,9 @@ impl MergedIndex {
 /// Merges trees and index. `is_expendable` returns which untracked files may be overwritten.
 ///
 /// # Errors
-/// Fails with [`MissingObject`](crate::ErrorKind::MissingObject),
-/// [`CorruptObject`](crate::ErrorKind::CorruptObject) or [`HostilePath`](crate::ErrorKind::HostilePath)
-/// if a tree is unusable, with [`Io`](crate::ErrorKind::Io) if a file cannot be examined, with
-/// [`Interrupted`](crate::ErrorKind::Interrupted), or with
-/// [`Unsupported`](crate::ErrorKind::Unsupported) if files and directories replace each other in the
-/// index.
+/// Fails with one of these [kinds](crate::ErrorKind): `MissingObject`, `CorruptObject` or `HostilePath` if a
+/// tree is unusable, `Io` if a file cannot be examined, `Interrupted`, or `Unsupported` if files and
+/// directories replace each other in the index.
 pub fn merge(
     request: &Request<'_>,
     view: &WorktreeView<'_>,
@@ -152,8 +149,7 @@ struct UnpackWalk<'a, 's> {
     depth: usize,
 }
 
-/// A directory that is being merged. Levels are on an explicit stack, because nested trees could
-/// overflow the stack of a thread.
+/// A directory that is being merged, on an explicit stack, which nested trees cannot overflow.
 struct MergedDirectory<'c> {
     lists: Vec<Vec<ListedTreeEntry>>,
     /// The position of the next entry in each list.
@@ -440,8 +436,7 @@ impl<'a, 's> UnpackWalk<'a, 's> {
             self.free.push((path.to_owned(), Some(side.mode)));
         }
         let mut entry = new_entry(path, side);
-        // The skip-worktree bit is kept, but without sparse-checkout patterns the file is written
-        // anyway.
+        // The skip-worktree bit is kept. Without sparse-checkout patterns, the file is written.
         if stays_out || (skipped && sparse.is_none()) {
             entry.flags = entry.flags.with(Flags::SKIP_WORKTREE);
         }

@@ -36,7 +36,7 @@ pub enum HeadChange {
 /// # Errors
 /// Fails if the remote cannot be reached.
 pub fn heads(repository: &Repository, remote: &Remote, watch: &Watch<'_>) -> Result<Vec<BString>> {
-    support::require(Operation::ManageRemotes, repository)?;
+    support::require(repository, Operation::ManageRemotes)?;
     let refs = server::refs(repository, remote, watch)?;
     Ok(of_refs(&refs))
 }
@@ -66,7 +66,7 @@ pub(super) fn of_refs(refs: &[RemoteRef]) -> Vec<BString> {
 /// [`ErrorKind::Hook`] if a hook refuses the change, and with `ErrorKind::Reference` if the ref
 /// cannot be written.
 pub fn set_head(repository: &Repository, remote: &Remote, branch: &BStr) -> Result<HeadChange> {
-    support::require(Operation::ManageRemotes, repository)?;
+    support::require(repository, Operation::ManageRemotes)?;
     let name = remote.name.as_bstr();
     let head = tracking_ref(name, "HEAD".into());
     let wanted = tracking_ref(name, branch);
@@ -125,7 +125,7 @@ fn warn_only(repository: &Repository, name: &BStr) -> Result<()> {
 /// Fails with [`ErrorKind::Hook`] if a hook refuses the deletion, or with `ErrorKind::Reference` if
 /// the ref cannot be deleted.
 pub fn delete_head(repository: &Repository, name: &BStr) -> Result<()> {
-    support::require(Operation::ManageRemotes, repository)?;
+    support::require(repository, Operation::ManageRemotes)?;
     let head = tracking_ref(name, "HEAD".into());
     let mut transaction = repository.transaction();
     transaction.delete(&head, ExpectedValue::Anything);

@@ -33,7 +33,7 @@ pub fn prune(
     dry_run: bool,
     watch: &Watch<'_>,
 ) -> Result<PrunedRefs> {
-    support::require(Operation::ManageRemotes, repository)?;
+    support::require(repository, Operation::ManageRemotes)?;
     let refs = server::refs(repository, remote, watch)?;
     let mapped = state::mapped(remote, &refs);
     let mut pruned = PrunedRefs {

@@ -28,7 +28,7 @@ pub struct RemovedRemote {
 /// if the configuration file cannot be changed or the remote is configured in a file below
 /// `remotes/` or `branches/`.
 pub fn remove(repository: &Repository, remote: &Remote) -> Result<RemovedRemote> {
-    support::require(Operation::ManageRemotes, repository)?;
+    support::require(repository, Operation::ManageRemotes)?;
     let name = remote.name.as_bstr();
     let mut removed = RemovedRemote::default();
     let gone = tracking_refs(repository, remote, &mut removed)?;

@@ -40,7 +40,7 @@ pub fn rename(
     new: &BStr,
     watch: &Watch<'_>,
 ) -> Result<Renamed> {
-    support::require(Operation::ManageRemotes, repository)?;
+    support::require(repository, Operation::ManageRemotes)?;
     if remote.name == new && remote.file.is_some() {
         return migrate(repository, remote);
     }

@@ -277,7 +277,7 @@ fn refused(
             let context = format!("{name}: {:?}", call.operation);
             let repository = Repository::discover(Path::new("."), environment);
             let repository = repository.expect("it can be opened");
-            let lacking = support::check(call.operation, &repository);
+            let lacking = support::check(&repository, call.operation);
             let named = lacking.iter().find(|lacking| lacking.name == name);
             assert!(named.is_some(), "{context}: {lacking:?}");
             let error = (call.run)(&repository, sandbox).expect_err(&context);
@@ -347,7 +347,7 @@ fn the_hook_of_the_index_is_refused_by_its_writers() {
             continue;
         }
         let repository = Repository::discover(Path::new("."), &environment).expect("it is there");
-        let lacking = support::check(call.operation, &repository);
+        let lacking = support::check(&repository, call.operation);
         assert_eq!(lacking.len(), 1, "{lacking:?}");
         assert_eq!(lacking[0].source, Source::Hook);
         assert_eq!(lacking[0].to_string(), "hook 'post-index-change'");
@@ -371,7 +371,7 @@ fn all_settings_of_an_operation_are_returned_without_their_values_in_the_text() 
     environment.set("GIT_SMART_HTTP", "0");
     let repository = Repository::discover(Path::new("."), &environment).expect("it is there");
     let texts = |operation| -> Vec<String> {
-        let all = support::check(operation, &repository);
+        let all = support::check(&repository, operation);
         all.iter().map(ToString::to_string).collect()
     };
     assert_eq!(
@@ -382,13 +382,13 @@ fn all_settings_of_an_operation_are_returned_without_their_values_in_the_text() 
             "setting 'credential.sanitizeprompt'",
         ]
     );
-    let all = support::check(Operation::Fetch, &repository);
+    let all = support::check(&repository, Operation::Fetch);
     assert!(all[1].value.as_ref().is_some_and(|value| value == "sesame"));
-    let error = support::require(Operation::Push, &repository).expect_err("it is lacking");
+    let error = support::require(&repository, Operation::Push).expect_err("it is lacking");
     assert!(error.hint().is_some() && !error.message().contains("sesame"));
     assert_eq!(texts(Operation::Status), ["setting 'core.ignorestat'"]);
-    assert!(support::check(Operation::WriteRefs, &repository).is_empty());
-    support::require(Operation::UploadPack, &repository).expect("nothing concerns it");
+    assert!(support::check(&repository, Operation::WriteRefs).is_empty());
+    support::require(&repository, Operation::UploadPack).expect("nothing concerns it");
 }
 
 #[test]
@@ -397,8 +397,8 @@ fn the_last_value_counts_and_an_edited_configuration_is_compared_again() {
     sandbox.git("r", &["config", "--add", "core.sharedRepository", "group"]);
     sandbox.git("r", &["config", "--add", "core.sharedRepository", "umask"]);
     let mut repository = sandbox.open("r");
-    assert!(support::check(Operation::WriteRefs, &repository).is_empty());
+    assert!(support::check(&repository, Operation::WriteRefs).is_empty());
     sandbox.git("r", &["config", "--add", "core.sharedRepository", "all"]);
     repository.reload_config().expect("it can be read");
-    assert_eq!(support::check(Operation::WriteRefs, &repository).len(), 1);
+    assert_eq!(support::check(&repository, Operation::WriteRefs).len(), 1);
 }

@@ -16,7 +16,7 @@ pub(super) fn is_wanted(args: &Args, repository: &Repository) -> Result<bool, Cl
             .bool_or("fetch.writecommitgraph", false)?,
     };
     if is_wanted {
-        support::require(Operation::WriteCommitGraph, repository).map_err(CliError::of)?;
+        support::require(repository, Operation::WriteCommitGraph).map_err(CliError::of)?;
     }
     Ok(is_wanted)
 }
