@@ -9,6 +9,7 @@
 //! - [`url`], [`address`], [`policy`], [`transport`]: connections to the remote side.
 //! - [`archive`]: both sides of a request for an archive.
 //! - [`client`]: the blocking client that combines these modules.
+//!
 //! The crate reads no configuration and no environment: callers pass all settings.
 //!
 //! ```

@@ -81,6 +81,16 @@
 //! [`ErrorKind`], which tells apart what callers handle differently, and a message in Git's words.
 //! Nothing here prints, exits, or reads the environment of the process.
 //!
+//! Before it changes anything, an operation refuses a repository whose settings, variables or hooks ask for what the
+//! library does not implement ([`support`]), with [`ErrorKind::Unsupported`].
+//!
+//! # Stability
+//!
+//! Versions 0.x keep the repository format, which is Git's, and change the API in minor versions only. The API is what
+//! this page names: [`Repository`], the modules of operations with their options and outcomes, and the listed types of
+//! signatures. The crates below (`pronto-pack`, `pronto-odb`, …) promise nothing to users outside of this workspace. The
+//! text of messages follows Git and may change with it: tell errors apart by [`ErrorKind`].
+//!
 //! # Modules
 //!
 //! | task | modules |

@@ -62,8 +62,8 @@ pub(super) const FAULTS: [SourceFault; 11] = [
         name: "missing-tree",
         effect: "a clone without trees fetches none",
         file: "crates/pronto-cli/src/context/on_demand.rs",
-        old: "true => Ok(pronto::remote::fetch_on_demand(found, &context.interrupt)?),",
-        new: "true => Ok(()),",
+        old: "true => Ok(pronto::remote::fetch_on_demand(",
+        new: "true if true => Ok(()),\n        true => Ok(pronto::remote::fetch_on_demand(",
     },
     SourceFault {
         name: "working-directory",

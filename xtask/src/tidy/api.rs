@@ -37,7 +37,7 @@ fn search(source: &SourceFile) -> Vec<(usize, String)> {
             continue;
         }
         let problem = match function_name(line) {
-            Some(name) => problem_of(&name.to_string(), &head(&source.lines, at)),
+            Some(name) => problem_of(name, &head(&source.lines, at)),
             None => match text
                 .strip_suffix(',')
                 .and_then(|field| field.split_once(": "))

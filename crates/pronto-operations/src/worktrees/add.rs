@@ -421,8 +421,10 @@ fn fill(
 
 /// Returns the failure to make the new branch, before anything else was done.
 fn without_branch(error: Error) -> PartialFailure<AddedWorktree> {
-    let mut added = AddedWorktree::default();
-    added.lacks_branch = true;
+    let added = AddedWorktree {
+        lacks_branch: true,
+        ..AddedWorktree::default()
+    };
     PartialFailure::new(error, added)
 }
 

@@ -32,7 +32,8 @@ pub(super) fn run(
     let outside = Config::default();
     let config = (source.repository.as_ref()).map_or(&outside, Repository::config);
     let edit = |change: &dyn Fn(&mut Document) -> Result<Option<EditRefusal>, Error>| {
-        edit::edit_file(&file, display_path.as_bstr(), config, change).map_err(not_edited)
+        edit::edit_file(&file, display_path.as_bstr(), config, change)
+            .map_err(|error| not_edited(&error))
     };
     let name = request.values[0].as_bstr();
     if matches!(
@@ -88,7 +89,7 @@ pub(super) fn run(
     finish(request, key.as_bstr(), refusal, context)
 }
 
-fn not_edited(error: Error) -> CliError {
+fn not_edited(error: &Error) -> CliError {
     match error.kind() {
         ErrorKind::Locked => CliError::error(error.message()).with_code(NO_LOCK),
         ErrorKind::Config => CliError::fatal(error.to_string()).with_code(INVALID_FILE),
