@@ -279,8 +279,8 @@ impl<'a> CachedTreeDirectory<'a> {
     }
 }
 
-/// Builds a [`CachedTree`]. For each directory, the caller calls [`enter`](Builder::enter) and
-/// [`leave`](Builder::leave), and adds the number of entries directly in the directory.
+/// Builds a [`CachedTree`]. For each directory, the caller calls [`enter`](TreeBuilder::enter) and
+/// [`leave`](TreeBuilder::leave), and adds the number of entries directly in the directory.
 #[derive(Debug)]
 pub struct TreeBuilder {
     nodes: Vec<Building>,

@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// A set of changes to an index: entries that are set and removed by path and stage, and entries
-/// whose stat data are refreshed by position. [`content`](Edit::content) merges the index with the
+/// whose stat data are refreshed by position. [`content`](IndexEdit::content) merges the index with the
 /// changes, ready to be written.
 #[derive(Debug)]
 pub struct IndexEdit<'a> {

@@ -49,7 +49,7 @@ impl Index {
         }
     }
 
-    /// Returns the index of `outline`, which must not be [split](Outline::is_split). Costs the pass
+    /// Returns the index of `outline`, which must not be [split](IndexOutline::is_split). Costs the pass
     /// over the entries that opening only the outline has avoided.
     ///
     /// # Errors

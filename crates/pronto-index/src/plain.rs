@@ -59,7 +59,7 @@ impl<'a> PlainEntry<'a> {
         CStr::from_bytes_until_nul(self.path).unwrap_or_default()
     }
 
-    /// Returns whether the file certainly matches the entry under any [`Rules`](crate::Rules),
+    /// Returns whether the file certainly matches the entry under any [`Rules`](crate::StatRules),
     /// given its stat data `now` and the mode with which it would be staged. All fields except the
     /// device must be equal, the modification time must be well before `index_time`, and the size
     /// must not mark an entry whose content must be examined. If the result is `false`, the file

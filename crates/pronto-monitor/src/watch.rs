@@ -129,7 +129,7 @@ impl Watcher {
     }
 
     /// Returns the reason for which changes may be missed, until the next
-    /// [`restart`](Self::start_anew).
+    /// [`restart`](Self::restart).
     pub fn doubt(&self) -> Option<&Doubt> {
         self.common.doubt.as_ref()
     }
@@ -139,7 +139,7 @@ impl Watcher {
         self.common.doubt(doubt);
     }
 
-    /// Sets the mount points below the top, for the next [`restart`](Self::start_anew).
+    /// Sets the mount points below the top, for the next [`restart`](Self::restart).
     pub fn set_mounts(&mut self, mounts: Vec<PathBuf>) {
         self.common.mounts = mounts;
     }

@@ -38,7 +38,7 @@ pub struct Options {
     /// Refuse input with bytes after the pack.
     pub must_end: bool,
     /// Append the missing bases of a thin pack (`--fix-thin`), if
-    /// [`Existing`](crate::indexer::Existing) contains them.
+    /// [`Existing`](crate::indexer::ExistingObjects) contains them.
     pub fix_thin: bool,
     /// Refuse a pack that contains an object twice (`--strict`).
     pub forbid_duplicates: bool,

@@ -221,7 +221,7 @@ impl ViewCache {
     /// a view of a repository at a time.
     ///
     /// # Errors
-    /// Fails for the same reasons as [`Repository::write_view`](crate::Repository::write_view).
+    /// Fails for the same reasons as [`Repository::write_view`](crate::StoreRepository::write_view).
     pub fn view(
         &self,
         store: &BlockingStore,

@@ -34,7 +34,7 @@ impl<B: StoreBackend> StoreRepository<B> {
     ///   within the grace period.
     /// - [`ErrorKind::Expired`] if the uploads are too old, so nothing was changed.
     /// - [`ErrorKind::Conflict`] if the data to replace does not exist, so nothing was changed.
-    /// - The errors of [`latest`](Repository::latest).
+    /// - The errors of [`latest`](StoreRepository::latest).
     pub async fn commit(&self, change: StoreChange) -> Result<Outcome> {
         check_names(&change)?;
         let arrived = self.backend.clock().now();

@@ -243,7 +243,7 @@ impl BlockingStore {
     /// Returns the configuration of the newest generation.
     ///
     /// # Errors
-    /// Fails for the same reasons as [`latest`](crate::Repository::latest), and with
+    /// Fails for the same reasons as [`latest`](crate::StoreRepository::latest), and with
     /// [`ErrorKind::Corrupt`] if the configuration is malformed.
     pub fn settings(&self, repository: &StoredRepository) -> Result<Settings> {
         let newest = self.wait(repository.latest())?;
@@ -256,7 +256,7 @@ impl BlockingStore {
     ///
     /// # Errors
     /// Fails with the errors of `edit`, with [`ErrorKind::Options`] if the configuration would be
-    /// too large, and for the same reasons as [`commit`](crate::Repository::commit).
+    /// too large, and for the same reasons as [`commit`](crate::StoreRepository::commit).
     pub fn configure(
         &self,
         repository: &StoredRepository,
@@ -297,7 +297,7 @@ impl BlockingStore {
     /// Returns the value of `HEAD` in the newest generation.
     ///
     /// # Errors
-    /// Fails for the same reasons as [`latest`](crate::Repository::latest).
+    /// Fails for the same reasons as [`latest`](crate::StoreRepository::latest).
     pub fn head(&self, repository: &StoredRepository) -> Result<Option<StoredRefValue>> {
         let newest = self.wait(repository.latest())?;
         refs::find(&newest.refs, "HEAD".into())
@@ -308,7 +308,7 @@ impl BlockingStore {
     ///
     /// # Errors
     /// Fails with [`ErrorKind::Options`] if `target` is not the name of a branch, and for the same
-    /// reasons as [`commit`](crate::Repository::commit).
+    /// reasons as [`commit`](crate::StoreRepository::commit).
     pub fn set_head(&self, repository: &StoredRepository, target: &BStr) -> Result<u64> {
         if !target.starts_with(b"refs/heads/") || RefNameRef::new(target).is_err() {
             let message = format!("'{target}' is not the full name of a branch");

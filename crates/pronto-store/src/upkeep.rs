@@ -64,7 +64,7 @@ impl<B: StoreBackend> StoreRepository<B> {
     /// whether a merge was necessary.
     ///
     /// # Errors
-    /// Fails for the same reasons as [`commit`](Repository::commit), and with
+    /// Fails for the same reasons as [`commit`](StoreRepository::commit), and with
     /// [`Conflict`](crate::ErrorKind::Conflict) if another process has merged the tables.
     pub async fn merge_tables(&self) -> Result<bool> {
         let newest = self.latest().await?;

@@ -2,7 +2,7 @@
 //!
 //! [`v2::FetchV2`] and [`v0::FetchV0`] implement the protocol versions. Both are used in the
 //! same way and access no socket: write a request, then pass the packets of the response one by one
-//! until the [next](Next) step is returned.
+//! until the [next](NextStep) step is returned.
 
 use bstr::BString;
 use pronto_hash::{Kind, ObjectId, oid};
@@ -23,7 +23,7 @@ pub struct Request {
     /// The wanted objects, without duplicates. Must not be empty unless `wanted_refs` is used.
     pub wants: Vec<ObjectId>,
     /// Refs of the remote side whose current objects are wanted (`want-ref`). Requires a server that
-    /// [accepts](crate::client::Client::accepts_refs) them.
+    /// [accepts](crate::client::FetchClient::accepts_refs) them.
     pub wanted_refs: Vec<BString>,
     /// Local commits that are sent as haves before those of the negotiator (`--negotiation-include`).
     pub includes: Vec<ObjectId>,

@@ -33,7 +33,7 @@ pub enum RequestLine<'a> {
     DeepenSince(u64),
     /// A ref whose history is excluded (`deepen-not`).
     DeepenNot(&'a BStr),
-    /// The depth of [`Deepen`](Line::Deepen) is relative to the shallow boundary of the client
+    /// The depth of [`Deepen`](RequestLine::Deepen) is relative to the shallow boundary of the client
     /// (`deepen-relative`).
     DeepenRelative,
     /// An object filter (`filter`).
@@ -52,7 +52,7 @@ pub enum RequestLine<'a> {
     PackfileUris(&'a BStr),
     /// The client has sent all haves (`done`).
     Done,
-    /// The server must not send the pack before [`Done`](Line::Done) (`wait-for-done`).
+    /// The server must not send the pack before [`Done`](RequestLine::Done) (`wait-for-done`).
     WaitForDone,
     /// An unknown line.
     Unknown,

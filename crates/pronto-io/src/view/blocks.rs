@@ -9,7 +9,7 @@
 //! Threads that need the same block share a fetch. After sequential reads, following blocks are
 //! prefetched in growing windows, with several requests in flight.
 //!
-//! A [`Stub`] gives a block file a path: [`View::open`](super::View::open) of a stub opens the
+//! A [`Stub`] gives a block file a path: [`View::open`](super::FileView::open) of a stub opens the
 //! block file.
 
 mod ahead;

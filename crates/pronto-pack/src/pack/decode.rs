@@ -105,7 +105,7 @@ impl Decoder {
 
     /// Does the same as [`decode`](Self::decode), but returns `None` if the object or a base takes
     /// at least `below` bytes, without allocating memory of this size. See
-    /// [`PackReader::reader`](Pack::reader) and [`PackReader::spool`](Pack::spool).
+    /// [`PackReader::reader`](PackReader::reader) and [`PackReader::spool`](PackReader::spool).
     ///
     /// # Errors
     /// Fails as [`decode`](Self::decode) does.

@@ -82,7 +82,7 @@ impl<'a> PackStream<'a> {
         Ok(stream)
     }
 
-    /// Records `count` entries at once, as [`note`](Sink::note) records one entry.
+    /// Records `count` entries at once, as [`note`](PackSink::note) records one entry.
     ///
     /// # Errors
     /// Fails with `ErrorKind::Limit` if there are more entries than announced.

@@ -90,7 +90,7 @@ impl dyn RefHost + '_ {
     /// loses no ref.
     ///
     /// Waits up to `core.packedRefsTimeout` for the lock of `packed-refs`. Refs that point to
-    /// missing objects are [noted](Host::note_missing_target).
+    /// missing objects are [noted](RefHost::note_missing_target).
     ///
     /// With reftables, merges all tables of a stack into one; with `auto`, merges only the tables
     /// that are necessary to keep their number small.

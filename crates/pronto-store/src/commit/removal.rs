@@ -14,7 +14,7 @@ impl<B: StoreBackend> StoreRepository<B> {
     /// after the retention. The repository can be created again.
     ///
     /// # Errors
-    /// Fails for the same reasons as [`latest`](Repository::latest), and with
+    /// Fails for the same reasons as [`latest`](StoreRepository::latest), and with
     /// `ErrorKind::Unknown`(crate::ErrorKind::Unknown) if the repository may or may not be
     /// removed.
     pub async fn remove(&self) -> Result<()> {

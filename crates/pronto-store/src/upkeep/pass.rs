@@ -112,8 +112,8 @@ impl BlockingStore {
     /// and writes the new ones.
     ///
     /// # Errors
-    /// Fails for the same reasons as [`latest`](crate::Repository::latest),
-    /// [`write_view`](crate::Repository::write_view) and [`commit`](crate::Repository::commit), and
+    /// Fails for the same reasons as [`latest`](crate::StoreRepository::latest),
+    /// [`write_view`](crate::StoreRepository::write_view) and [`commit`](crate::StoreRepository::commit), and
     /// with [`ErrorKind::Clock`] if the clock of this machine is far behind. Each step is atomic.
     pub fn keep_up(
         &self,

@@ -54,7 +54,7 @@ impl GenerationRepack<'_> {
     /// # Errors
     /// Fails with [`ErrorKind::Conflict`] if another process was faster, or refs have changed
     /// during a deletion, so that nothing was changed. Also fails for the same reasons as
-    /// [`write_view`](crate::Repository::write_view) and [`commit`](crate::Repository::commit).
+    /// [`write_view`](crate::StoreRepository::write_view) and [`commit`](crate::StoreRepository::commit).
     pub(super) fn run(
         &self,
         due: Option<Due>,

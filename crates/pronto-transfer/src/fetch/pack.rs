@@ -102,7 +102,7 @@ pub struct FetchedPack {
     pub refs: Vec<Tip>,
     /// The received packs that were not unpacked.
     pub packs: Vec<ReceivedPack>,
-    /// Whether the pack was [found](Rules::checks_links) to be self-contained.
+    /// Whether the pack was [found](FetchRules::checks_links) to be self-contained.
     pub is_self_contained: bool,
     /// The names of the requested refs that the remote lacks.
     pub missing: Vec<BString>,

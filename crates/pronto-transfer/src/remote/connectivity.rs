@@ -174,7 +174,7 @@ impl<'a> Cuts<'a> {
 /// first parent.
 ///
 /// # Errors
-/// Fails with [`ErrorKind::Object`] if an existing object cannot be read.
+/// Fails with [`ErrorKind::Object`](crate::ErrorKind::Object) if an existing object cannot be read.
 pub fn is_connected(
     store: &Store,
     tips: &[ObjectId],
