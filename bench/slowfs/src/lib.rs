@@ -5,8 +5,8 @@
 //! ```no_run
 //! let mut model = slowfs::Model::default();
 //! model.delay_metadata(std::time::Duration::from_millis(1));
-//! let mount = slowfs::Mount::new("/srv/real", "/mnt/slow", model)?;
-//! println!("{} lookups", mount.model().count(slowfs::Call::Lookup));
+//! let mount = slowfs::SlowMount::new("/srv/real", "/mnt/slow", model)?;
+//! println!("{} lookups", mount.model().count(slowfs::FsCall::Lookup));
 //! # std::io::Result::Ok(())
 //! ```
 

@@ -8,7 +8,7 @@
 //! against accidental corruption.
 //!
 //! ```
-//! use pronto_hash::{Kind, Message, digest, digest_many};
+//! use pronto_hash::{Kind, DigestMessage, digest, digest_many};
 //!
 //! let id = digest(Kind::Sha1, &[b"blob 0\0"])?;
 //! assert!(id.is_empty_blob());

@@ -31,7 +31,7 @@ impl DigestMessage<'_> {
 /// order.
 ///
 /// ```
-/// use pronto_hash::{Kind, ManyDigester, Message, digest};
+/// use pronto_hash::{Kind, ManyDigester, DigestMessage, digest};
 ///
 /// let mut digester = ManyDigester::new(Kind::Sha1);
 /// let mut ids = Vec::new();

@@ -9,11 +9,11 @@
 //!   [`IndexLock`] replaces the index by one rename.
 //!
 //! ```
-//! use pronto_index::{Edit, Entry, Flags, Index, Stat, Writer, mode};
+//! use pronto_index::{IndexEdit, Entry, Flags, Index, Stat, Writer, mode};
 //! use pronto_hash::{Kind, ObjectId};
 //!
 //! let empty = Index::empty(Kind::Sha1);
-//! let mut edit = Edit::new(&empty);
+//! let mut edit = IndexEdit::new(&empty);
 //! edit.set(Entry {
 //!     path: "README".into(),
 //!     id: ObjectId::empty_blob(Kind::Sha1),

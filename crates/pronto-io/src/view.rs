@@ -7,10 +7,10 @@
 //! map installs the handler, which forwards faults outside of maps.
 //!
 //! ```
-//! use pronto_io::view::{Access, View};
+//! use pronto_io::view::{ViewAccess, FileView};
 //! let path = std::env::temp_dir().join(format!("pronto-view-doc-{}", std::process::id()));
 //! std::fs::write(&path, b"hello")?;
-//! let view = View::open(&path, Access::Auto)?;
+//! let view = FileView::open(&path, ViewAccess::Auto)?;
 //! assert_eq!(view.read(1, 3, &mut Vec::new())?, b"ell");
 //! # std::fs::remove_file(&path)?;
 //! # Ok::<(), std::io::Error>(())

@@ -11,11 +11,11 @@
 //! reports that every path may have changed.
 //!
 //! ```
-//! use pronto_monitor::{Answer, Journal};
+//! use pronto_monitor::{MonitorResponse, Journal};
 //! let mut journal = Journal::new("one");
 //! let token = journal.token();
 //! journal.add("a/b".into());
-//! assert_eq!(journal.since(token.as_ref()), Answer::Paths { token: journal.token(), paths: vec!["a/b".into()] });
+//! assert_eq!(journal.since(token.as_ref()), MonitorResponse::Paths { token: journal.token(), paths: vec!["a/b".into()] });
 //! ```
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 

@@ -2,7 +2,7 @@
 //! inflated, hashed and resolved at the same time. See `docs/design/index-pack.md`.
 //!
 //! ```
-//! use pronto_pack::indexer::{Context, Options, index_stream};
+//! use pronto_pack::indexer::{IndexContext, Options, index_stream};
 //! # let directory = std::env::temp_dir().join(format!("pronto-indexer-doc-{}", std::process::id()));
 //! # std::fs::create_dir_all(&directory)?;
 //! // The pack that holds nothing.
@@ -12,7 +12,7 @@
 //! pack.extend_from_slice(digester.finish().as_slice());
 //!
 //! let options = Options::default();
-//! let outcome = index_stream(&mut &pack[..], &directory, &options, &Context::default())?;
+//! let outcome = index_stream(&mut &pack[..], &directory, &options, &IndexContext::default())?;
 //! assert_eq!(outcome.objects, 0);
 //! assert!(outcome.index.exists());
 //! # std::fs::remove_dir_all(&directory)?;

@@ -7,14 +7,14 @@
 //!
 //! ```
 //! use pronto_hash::{Kind, digest};
-//! use pronto_pack::entry::Header;
+//! use pronto_pack::entry::EntryHeader;
 //! use pronto_pack::writer::{Encoder, Options, PackWriter};
 //! # let directory = std::env::temp_dir().join(format!("pronto-writer-doc-{}", std::process::id()));
 //! # std::fs::create_dir_all(&directory)?;
 //! let mut writer = PackWriter::begin(&directory, Options::default())?;
 //! let id = digest(Kind::Sha1, &[b"blob 2\0", b"hi"])?;
 //! let mut encoder = Encoder::new(1);
-//! writer.append(&id, &encoder.encode(Header::Object(gix_object::Kind::Blob), b"hi"))?;
+//! writer.append(&id, &encoder.encode(EntryHeader::Object(gix_object::Kind::Blob), b"hi"))?;
 //! let written = writer.finish()?;
 //! assert!(written.objects == 1 && written.index.exists());
 //! # std::fs::remove_dir_all(&directory)?;

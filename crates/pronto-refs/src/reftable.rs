@@ -7,11 +7,11 @@
 //!
 //! ```
 //! use pronto_hash::{Kind, ObjectId};
-//! use pronto_refs::reftable::{Additions, RefRecord, RefValue, Stack, StackOptions};
+//! use pronto_refs::reftable::{Additions, RefRecord, RefValue, ReftableStack, StackOptions};
 //!
 //! let directory = std::env::temp_dir().join(format!("pronto-reftable-{}", std::process::id()));
 //! std::fs::create_dir_all(&directory)?;
-//! let stack = Stack::open(&directory, Kind::Sha1, StackOptions::default())?;
+//! let stack = ReftableStack::open(&directory, Kind::Sha1, StackOptions::default())?;
 //! let id = ObjectId::empty_tree(Kind::Sha1);
 //!
 //! let mut transaction = stack.begin()?;

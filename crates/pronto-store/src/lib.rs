@@ -8,22 +8,22 @@
 //!
 //! ```
 //! use pronto::Environment;
-//! use pronto_store::{Change, Creating, Expected, Push, RefUpdate, Store, Value};
+//! use pronto_store::{StoreChange, Creating, ExpectedRefValue, PackPush, RefUpdate, BlockingStore, StoredRefValue};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let directory = tempfile::tempdir()?;
 //! # let url = format!("file://{}", directory.path().display());
-//! let store = Store::open(&url, &Environment::empty("/"))?;
+//! let store = BlockingStore::open(&url, &Environment::empty("/"))?;
 //! let repository = store.repository("team/project")?;
-//! store.wait(repository.create(&Creating::default(), Push::default()))?;
+//! store.wait(repository.create(&Creating::default(), PackPush::default()))?;
 //!
-//! let mut push = Push::default();
+//! let mut push = PackPush::default();
 //! push.updates.push(RefUpdate {
 //!     name: "HEAD".into(),
-//!     old: Expected::Missing,
-//!     new: Some(Value::Symbolic("refs/heads/main".into())),
+//!     old: ExpectedRefValue::Missing,
+//!     new: Some(StoredRefValue::Symbolic("refs/heads/main".into())),
 //! });
-//! let outcome = store.wait(repository.commit(Change::Push(push)))?;
+//! let outcome = store.wait(repository.commit(StoreChange::Push(push)))?;
 //! assert_eq!(outcome.generation, 2);
 //! assert!(store.wait(repository.latest())?.refs.find("HEAD")?.is_some());
 //! # Ok(())

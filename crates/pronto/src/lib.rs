@@ -67,6 +67,9 @@
 //! # }
 //! ```
 //!
+//! The examples `editor`, `forge` and `bot` of this crate are whole programs: staging and branches, serving `git fetch`
+//! and `git push`, and a clone that is changed and pushed with progress.
+//!
 //! # Conventions
 //!
 //! A query that every caller needs is a method of [`Repository`]. An operation is a function in the

@@ -53,18 +53,31 @@ impl Ssh {
             &ssh.wrapper(),
             &format!("#!/bin/sh\nexec {} \"$@\"\n", ssh.command()),
         );
-        ssh.lets_in().then_some(ssh)
+        match ssh.log_in() {
+            Ok(()) => Some(ssh),
+            Err(reason) => {
+                eprintln!("the current user cannot log in: {reason}");
+                None
+            }
+        }
     }
 
-    /// Whether the current user can log in.
-    fn lets_in(&self) -> bool {
+    /// Logs in as the current user. Returns the exit status and the messages of ssh if that fails.
+    fn log_in(&self) -> Result<(), String> {
         let port = self.port().to_string();
-        let status = Command::new(self.wrapper())
+        let output = Command::new(self.wrapper())
             .args(["-p", &port, "127.0.0.1", "true"])
             .stdin(Stdio::null())
-            .stderr(Stdio::null())
-            .status();
-        status.is_ok_and(|status| status.success())
+            .output()
+            .map_err(|error| error.to_string())?;
+        match output.status.success() {
+            true => Ok(()),
+            false => Err(format!(
+                "{}, {}",
+                output.status,
+                output.stderr.escape_ascii()
+            )),
+        }
     }
 
     /// Returns a command line that connects to the server without questions.

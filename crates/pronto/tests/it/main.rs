@@ -4,6 +4,7 @@ mod caches;
 mod commit_graphs;
 mod defaults;
 mod discovery;
+mod examples;
 mod fsck;
 mod index_operations;
 mod init;

@@ -1,0 +1,197 @@
+//! `bot URL DIR BRANCH FILE`: clones, adds a line to a file on a new branch, and pushes the branch.
+
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program prints"
+)]
+
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use pronto::bstr::BStr;
+use pronto::push::{self, PushRemote, PushStatus};
+use pronto::{Environment, ErrorKind, Meter, Progress, Repository, Result, Watch};
+use pronto::{add, clone, commit, switch};
+
+#[path = "shared/hints.rs"]
+mod hints;
+
+use hints::{conclude, failure};
+
+/// The meters of the running phases.
+#[derive(Default)]
+struct Phases(Mutex<Vec<Meter>>);
+
+impl Progress for Phases {
+    fn begin(&self, title: &'static str, total: Option<u64>) -> Meter {
+        let meter = Meter::new(title, total);
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(meter.clone());
+        meter
+    }
+
+    fn message(&self, text: &str) {
+        eprintln!("{text}");
+    }
+}
+
+impl Phases {
+    fn draw(&self) {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .retain(|meter| {
+                let total = meter
+                    .total()
+                    .map(|total| format!("/{total}"))
+                    .unwrap_or_default();
+                let end = meter.is_finished();
+                eprintln!(
+                    "{}: {}{total}{}",
+                    meter.title(),
+                    meter.done(),
+                    if end { ", done" } else { "" }
+                );
+                !end && !meter.is_abandoned()
+            });
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [url, directory, branch, file] = arguments.as_slice() else {
+        eprintln!("usage: bot URL DIR BRANCH FILE");
+        return ExitCode::FAILURE;
+    };
+    let phases = Phases::default();
+    let over = AtomicBool::new(false);
+    // The library only counts; a second thread shows the counters now and then.
+    let result = thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Acquire) {
+                thread::sleep(Duration::from_millis(100));
+                phases.draw();
+            }
+        });
+        let watch = Watch::none().with_progress(&phases);
+        let result = run(url, directory, branch, file, &watch);
+        over.store(true, Ordering::Release);
+        result
+    });
+    conclude(result)
+}
+
+fn run(url: &str, directory: &str, branch: &str, file: &str, watch: &Watch<'_>) -> Result<()> {
+    let environment = Environment::from_process()?;
+    let directory = environment.absolute(directory);
+
+    let mut options = clone::Options::default();
+    options.show_progress = true;
+    let cloned = clone::clone(url.into(), &directory, &options, &environment, watch)?;
+    for warning in &cloned.warnings {
+        eprintln!("warning: {warning}");
+    }
+    if let Some(error) = cloned.checkout_error {
+        return Err(error);
+    }
+    let repository = cloned.repository;
+
+    create_branch(&repository, branch, watch)?;
+    append(&directory.join(file), "One more line from the bot.\n")
+        .map_err(|error| failure(ErrorKind::Io, format!("cannot edit {file}: {error}")))?;
+
+    // An absolute path, because this process runs elsewhere; in the spelling of the repository,
+    // because a path that leads there by `..` counts as outside.
+    let path = repository.require_work_tree()?.join(file);
+    let mut options = add::Options::default();
+    options.pathspec = repository.pathspec([BStr::new(path.as_os_str().as_encoded_bytes())])?;
+    let staged = add::add(&repository, &options, watch)?;
+    if staged.failed {
+        return Err(failure(
+            ErrorKind::InvalidInput,
+            format!("{:?}", staged.events),
+        ));
+    }
+
+    let mut options = commit::Options::default();
+    options.message = format!("Add a line to {file}\n").into();
+    match commit::commit(&repository, &options, watch)? {
+        commit::Outcome::Done(id) => println!("committed {id}"),
+        other => {
+            return Err(failure(
+                ErrorKind::Refused,
+                format!("not committed: {other:?}"),
+            ));
+        }
+    }
+    push_branch(&repository, branch, watch)
+}
+
+fn append(path: &Path, line: &str) -> io::Result<()> {
+    OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(path)?
+        .write_all(line.as_bytes())
+}
+
+fn create_branch(repository: &Repository, branch: &str, watch: &Watch<'_>) -> Result<()> {
+    let mut new = switch::NewBranch::default();
+    new.name = branch.into();
+    let mut options = switch::Options::default();
+    options.create = Some(new);
+    match switch::switch(repository, &options, watch)? {
+        switch::Outcome::Done(report) => {
+            eprintln!("now at {:?}", report.new_head);
+            Ok(())
+        }
+        other => Err(failure(
+            ErrorKind::Refused,
+            format!("not switched: {other:?}"),
+        )),
+    }
+}
+
+fn push_branch(repository: &Repository, branch: &str, watch: &Watch<'_>) -> Result<()> {
+    let remote = PushRemote::find(repository, "origin".into())?;
+    let mut options = push::Options::configured(repository.config())?;
+    options.specs = vec![push::expand_spec(repository, &remote, branch.into())?];
+    options.set_upstream = true;
+    for url in &remote.urls {
+        let outcome = push::push(repository, &remote, url.as_ref(), &options, watch)?;
+        for pushed in outcome
+            .refs
+            .iter()
+            .filter(|pushed| pushed.status != PushStatus::None)
+        {
+            let remark = pushed.remark.as_deref().unwrap_or("no remark");
+            println!(
+                "{url}: {} {}..{} {:?} ({remark})",
+                pushed.name, pushed.old, pushed.new, pushed.status
+            );
+        }
+        if outcome.has_errors() {
+            return Err(failure(
+                ErrorKind::Refused,
+                format!("{url} did not take the branch"),
+            ));
+        }
+        for upstream in &outcome.upstreams {
+            let (name, followed) = (upstream.branch.as_ref(), upstream.followed.as_ref());
+            eprintln!(
+                "{}",
+                switch::set_upstream(repository, name, "origin".into(), followed)?
+            );
+        }
+    }
+    Ok(())
+}
