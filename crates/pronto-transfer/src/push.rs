@@ -9,12 +9,13 @@ mod defaults;
 mod destination;
 mod lease;
 mod matching;
+mod pre_push;
 mod preview;
 mod refspec;
 mod send;
 mod tracking;
 
-use bstr::{BStr, BString, ByteSlice};
+use bstr::{BStr, BString};
 use pronto_hash::ObjectId;
 use pronto_io::watch::Watch;
 use pronto_wire::advertisement::RemoteRef;
@@ -23,13 +24,14 @@ use pronto_wire::push::Pusher;
 use crate::config::Config;
 use crate::remote::connection::{self, Settings};
 use crate::support::{self, Operation};
-use crate::{ErrorKind, Repository, Result, hooks};
+use crate::{Error, ErrorKind, Repository, Result};
 
 pub use certificate::Signed;
 pub use defaults::{DefaultRefspecs, default_specs, expand_spec};
 pub use destination::PushRemote;
 pub use lease::{Lease, Leases};
 pub use matching::names_one_ref;
+use pre_push::{require_serial_hooks, run_pre_push};
 pub use preview::{Preview, preview};
 pub use pronto_wire::push::RewrittenRef;
 pub use refspec::PushSpec;
@@ -282,7 +284,7 @@ pub struct Outcome {
     /// The upstreams to configure, if `set_upstream` was requested.
     pub upstreams: Vec<UpstreamToSet>,
     /// The error because of which common commits could not be negotiated ([`Options::negotiate`]).
-    pub not_negotiated: Option<crate::Error>,
+    pub not_negotiated: Option<Error>,
     /// Whether the remote does not support the requested signature ([`Signed::IfAsked`]).
     pub unsigned: bool,
     /// The updates of remote-tracking refs, in order.
@@ -296,7 +298,7 @@ pub struct TrackingUpdate {
     /// The full name of the remote-tracking ref.
     pub name: BString,
     /// The error because of which the ref could not be updated after a successful push.
-    pub failure: Option<crate::Error>,
+    pub failure: Option<Error>,
 }
 
 impl Outcome {
@@ -346,6 +348,7 @@ pub fn push_after(
     watch: &Watch<'_>,
 ) -> Result<Outcome> {
     support::require(repository, Operation::Push)?;
+    require_serial_hooks(repository, options)?;
     let mut outcome = Outcome::default();
     let (local, specs) = (matching::local_refs(repository)?, options.specs()?);
     let mut matching = Matching::new(repository, &local, Vec::new());
@@ -458,43 +461,4 @@ fn connect(
         .proxy_auth_method
         .clone_from(&destination.proxy_auth_method);
     connection::connect_to_push(url, &settings, repository, watch)
-}
-
-/// Runs the hook `pre-push`. Returns whether the hook accepted the push.
-fn run_pre_push(
-    repository: &Repository,
-    destination: &PushRemote,
-    url: &BStr,
-    refs: &[PushedRef],
-) -> Result<bool> {
-    let mut input = Vec::new();
-    for pushed in refs {
-        let Some(peer) = &pushed.peer else { continue };
-        let is_pointless = matches!(
-            pushed.status,
-            PushStatus::RejectNonFastForward
-                | PushStatus::RejectStale
-                | PushStatus::RejectRemoteUpdated
-                | PushStatus::UpToDate
-        );
-        if is_pointless {
-            continue;
-        }
-        input.extend_from_slice(&peer.name);
-        input.extend_from_slice(format!(" {} ", pushed.new).as_bytes());
-        input.extend_from_slice(&pushed.name);
-        input.extend_from_slice(format!(" {}\n", pushed.old).as_bytes());
-    }
-    let name = crate::path::borrow(destination.name.as_bstr());
-    let call = hooks::HookCall {
-        arguments: vec![name.as_os_str(), crate::path::borrow(url).as_os_str()],
-        input,
-        // If several hooks may run at once, Git collects the output of each hook, even of a single
-        // one, and prints it on standard error.
-        keeps_output: hooks::jobs(repository, "pre-push")? <= 1,
-        needs_no_worktree: true,
-        ..hooks::HookCall::default()
-    };
-    let code = hooks::run(repository, "pre-push", &call)?;
-    Ok(code.is_none_or(|code| code == 0))
 }

@@ -1,0 +1,58 @@
+//! The hook `pre-push`.
+
+use bstr::{BStr, ByteSlice};
+
+use super::{Options, PushRemote, PushStatus, PushedRef};
+use crate::{Error, ErrorKind, Repository, Result, hooks};
+
+/// Refuses several `pre-push` hooks that may run at once (`hook.jobs`), because they run one after another here.
+pub(super) fn require_serial_hooks(repository: &Repository, options: &Options) -> Result<()> {
+    if options.no_verify
+        || hooks::jobs(repository, "pre-push")? <= 1
+        || hooks::programs(repository, "pre-push")?.len() <= 1
+    {
+        return Ok(());
+    }
+    let message = "parallel hooks 'pre-push' (hook.jobs) are not implemented natively";
+    Err(Error::new(ErrorKind::Unsupported, message)
+        .with_hint("unset hook.jobs, or use git for this push"))
+}
+
+/// Runs the hook `pre-push`. Returns whether the hook accepted the push.
+pub(super) fn run_pre_push(
+    repository: &Repository,
+    destination: &PushRemote,
+    url: &BStr,
+    refs: &[PushedRef],
+) -> Result<bool> {
+    let mut input = Vec::new();
+    for pushed in refs {
+        let Some(peer) = &pushed.peer else { continue };
+        let is_pointless = matches!(
+            pushed.status,
+            PushStatus::RejectNonFastForward
+                | PushStatus::RejectStale
+                | PushStatus::RejectRemoteUpdated
+                | PushStatus::UpToDate
+        );
+        if is_pointless {
+            continue;
+        }
+        input.extend_from_slice(&peer.name);
+        input.extend_from_slice(format!(" {} ", pushed.new).as_bytes());
+        input.extend_from_slice(&pushed.name);
+        input.extend_from_slice(format!(" {}\n", pushed.old).as_bytes());
+    }
+    let name = crate::path::borrow(destination.name.as_bstr());
+    let call = hooks::HookCall {
+        arguments: vec![name.as_os_str(), crate::path::borrow(url).as_os_str()],
+        input,
+        // If several hooks may run at once, Git collects the output of each hook, even of a single
+        // one, and prints it on standard error.
+        keeps_output: hooks::jobs(repository, "pre-push")? <= 1,
+        needs_no_worktree: true,
+        ..hooks::HookCall::default()
+    };
+    let code = hooks::run(repository, "pre-push", &call)?;
+    Ok(code.is_none_or(|code| code == 0))
+}
