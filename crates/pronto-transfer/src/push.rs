@@ -31,7 +31,7 @@ pub use defaults::{DefaultRefspecs, default_specs, expand_spec};
 pub use destination::PushRemote;
 pub use lease::{Lease, Leases};
 pub use matching::names_one_ref;
-use pre_push::{require_serial_hooks, run_pre_push};
+use pre_push::run_pre_push;
 pub use preview::{Preview, preview};
 pub use pronto_wire::push::RewrittenRef;
 pub use refspec::PushSpec;
@@ -348,7 +348,6 @@ pub fn push_after(
     watch: &Watch<'_>,
 ) -> Result<Outcome> {
     support::require(repository, Operation::Push)?;
-    require_serial_hooks(repository, options)?;
     let mut outcome = Outcome::default();
     let (local, specs) = (matching::local_refs(repository)?, options.specs()?);
     let mut matching = Matching::new(repository, &local, Vec::new());

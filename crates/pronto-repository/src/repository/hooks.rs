@@ -2,18 +2,32 @@
 //! configuration (`hook.<name>.event`) and the file in the hooks directory (`core.hooksPath`).
 
 mod configured;
+mod parallel;
 
 use std::ffi::OsStr;
 use std::io::{ErrorKind as Io, Write};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 
 use bstr::BString;
 
 use crate::repository::Notice;
 use crate::{Error, ErrorKind, Repository, Result};
+
+pub use parallel::{FinishedHook, run_parallel};
+
+/// The events whose hooks never run in parallel, because they work on a shared file, the index or the worktree.
+const SERIAL_EVENTS: &[&str] = &[
+    "applypatch-msg",
+    "commit-msg",
+    "post-checkout",
+    "post-commit",
+    "pre-commit",
+    "prepare-commit-msg",
+    "push-to-checkout",
+];
 
 /// The arguments and environment of a hook run.
 #[derive(Clone, Debug, Default)]
@@ -100,11 +114,14 @@ pub fn find_file(repository: &Repository, name: &str) -> Option<PathBuf> {
 }
 
 /// Returns the number of programs of hook `event` that may run at the same time (`hook.jobs`,
-/// `hook.<event>.jobs`, `hook.<name>.parallel`).
+/// `hook.<event>.jobs`, `hook.<name>.parallel`). Hooks that work on shared files run one at a time.
 ///
 /// # Errors
 /// As for [`programs`].
 pub fn jobs(repository: &Repository, event: &str) -> Result<usize> {
+    if SERIAL_EVENTS.contains(&event) {
+        return Ok(1);
+    }
     configured::jobs(repository.config(), event)
 }
 
@@ -137,24 +154,50 @@ pub fn path_from<'p>(directory: &Path, program: &'p Path) -> &'p Path {
     }
 }
 
-/// Runs the programs of hook `event`, one after the other, and waits for each. Their output goes to
-/// standard error of this process.
+/// Runs the programs of hook `event`, and waits for all of them: one after the other, or as many at a time as
+/// [`jobs`] says. Their output goes to standard error of this process; that of parallel programs is collected in memory
+/// and written when a program has ended.
 ///
 /// Returns the exit codes, combined with a bitwise or; `None` if there is no such hook. A program that
 /// a signal ended counts as 128 plus the number of the signal.
 ///
 /// # Errors
-/// As for [`programs`], and with [`ErrorKind::Hook`] if a program cannot be started.
+/// Fails as [`programs`] does, and with [`ErrorKind::Hook`] if a program cannot be started.
 pub fn run(repository: &Repository, event: &str, call: &HookCall<'_>) -> Result<Option<i32>> {
-    let mut codes = None;
-    for program in programs(repository, event)? {
-        let code = run_program(repository, &program, call)?;
-        codes = Some(codes.unwrap_or(0) | code);
+    let programs = programs(repository, event)?;
+    if programs.is_empty() {
+        return Ok(None);
     }
-    Ok(codes)
+    let mut codes = Ok(0);
+    let jobs = jobs(repository, event)?;
+    if jobs > 1 {
+        let commands = programs
+            .iter()
+            .map(|program| command_of(repository, program, call));
+        run_parallel(commands.collect(), &call.input, jobs, &mut |finished| {
+            // A closed standard error loses messages, as for a hook that writes to it.
+            let _ = std::io::stderr().write_all(&finished.output);
+            codes = match (std::mem::replace(&mut codes, Ok(0)), finished.status) {
+                (Ok(codes), Ok(status)) => Ok(codes | code_of(status)),
+                (Err(error), _) | (_, Err(error)) => Err(error),
+            };
+        });
+        return codes.map(Some);
+    }
+    for program in &programs {
+        codes = Ok(codes? | run_program(repository, program, call)?);
+    }
+    codes.map(Some)
 }
 
-fn run_program(repository: &Repository, program: &HookProgram, call: &HookCall<'_>) -> Result<i32> {
+/// Returns the exit code of a program; 128 plus the number of the signal that ended it.
+fn code_of(status: ExitStatus) -> i32 {
+    let code = status.code().or(status.signal().map(|signal| 128 + signal));
+    code.unwrap_or(1)
+}
+
+/// Returns the command that runs `program` for `call`, with the input and output of a program that runs alone.
+fn command_of(repository: &Repository, program: &HookProgram, call: &HookCall<'_>) -> Command {
     let usual = || match repository.work_tree() {
         Some(top) if !call.needs_no_worktree => top,
         _ => repository.working_dir(),
@@ -182,6 +225,11 @@ fn run_program(repository: &Repository, program: &HookProgram, call: &HookCall<'
     if call.elsewhere.is_some() {
         command.env_remove("GIT_DIR").env_remove("GIT_WORK_TREE");
     }
+    command
+}
+
+fn run_program(repository: &Repository, program: &HookProgram, call: &HookCall<'_>) -> Result<i32> {
+    let mut command = command_of(repository, program, call);
     let cannot_run = |error: std::io::Error| {
         let message = format!("cannot run {}", program.display_path(repository));
         Error::new(ErrorKind::Hook, message).because(error)
@@ -196,8 +244,7 @@ fn run_program(repository: &Repository, program: &HookProgram, call: &HookCall<'
     }
     let status = child.wait().map_err(cannot_run)?;
     traced.ended(child.id(), status);
-    let code = status.code().or(status.signal().map(|signal| 128 + signal));
-    Ok(code.unwrap_or(1))
+    Ok(code_of(status))
 }
 
 /// Sets the environment variables that Git sets for child processes that work on `repository`.

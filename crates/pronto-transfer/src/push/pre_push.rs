@@ -2,21 +2,8 @@
 
 use bstr::{BStr, ByteSlice};
 
-use super::{Options, PushRemote, PushStatus, PushedRef};
-use crate::{Error, ErrorKind, Repository, Result, hooks};
-
-/// Refuses several `pre-push` hooks that may run at once (`hook.jobs`), because they run one after another here.
-pub(super) fn require_serial_hooks(repository: &Repository, options: &Options) -> Result<()> {
-    if options.no_verify
-        || hooks::jobs(repository, "pre-push")? <= 1
-        || hooks::programs(repository, "pre-push")?.len() <= 1
-    {
-        return Ok(());
-    }
-    let message = "parallel hooks 'pre-push' (hook.jobs) are not implemented natively";
-    Err(Error::new(ErrorKind::Unsupported, message)
-        .with_hint("unset hook.jobs, or use git for this push"))
-}
+use super::{PushRemote, PushStatus, PushedRef};
+use crate::{Repository, Result, hooks};
 
 /// Runs the hook `pre-push`. Returns whether the hook accepted the push.
 pub(super) fn run_pre_push(

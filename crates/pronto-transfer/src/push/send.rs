@@ -143,7 +143,7 @@ impl PushInProgress<'_> {
         let thin = !self.options.no_thin && !greeting.capabilities.has("no-thin");
         let needs_pack = !wants.is_empty();
         let produce = move |out: &mut dyn Write| -> io::Result<()> {
-            let pack = SentPack {
+            let pack = PushedPack {
                 wants,
                 haves,
                 thin,
@@ -289,7 +289,7 @@ fn as_io(error: &Error) -> io::Error {
 }
 
 /// The content of a pack.
-struct SentPack {
+struct PushedPack {
     wants: Vec<ObjectId>,
     haves: Vec<ObjectId>,
     thin: bool,
@@ -298,7 +298,7 @@ struct SentPack {
 
 fn write_pack(
     repository: &Repository,
-    pack: &SentPack,
+    pack: &PushedPack,
     out: &mut dyn Write,
     watch: &Watch<'_>,
 ) -> Result<()> {

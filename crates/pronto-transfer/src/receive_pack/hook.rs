@@ -1,7 +1,5 @@
 //! Runs the hooks of a push.
 
-mod at_once;
-
 use std::ffi::{OsStr, OsString};
 use std::io::{PipeReader, Write};
 use std::os::unix::process::ExitStatusExt;
@@ -181,7 +179,7 @@ impl ReceivedPush<'_> {
         jobs: usize,
     ) -> Result<Option<i32>> {
         let mut codes = Ok(None);
-        at_once::run(processes, input, jobs, &mut |finished| {
+        hooks::run_parallel(processes, input, jobs, &mut |finished| {
             match self.bands.is_banded() {
                 true => self.bands.message(&finished.output),
                 false => _ = std::io::stderr().write_all(&finished.output),

@@ -2,53 +2,55 @@
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
-use std::process::{Command as Process, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, channel};
 
 use crate::{Error, ErrorKind, Result};
 
-/// A program that has ended.
-pub(super) struct Finished {
+/// A hook that has ended.
+#[derive(Debug)]
+pub struct FinishedHook {
     /// The position among the programs.
     at: usize,
-    /// The output, of both streams.
-    pub(super) output: Vec<u8>,
-    pub(super) status: Result<ExitStatus>,
+    /// The output of both streams.
+    pub output: Vec<u8>,
+    /// The exit status, or the reason why the program could not run.
+    pub status: Result<ExitStatus>,
 }
 
-/// Runs programs with the same input, `jobs` at a time, and passes each ended program to `print`.
-/// As in Git, the output of each program is kept together: first that of the first running program,
-/// then those of the others that have ended.
-pub(super) fn run(
-    processes: Vec<Process>,
+/// Runs `commands` with the same input, `jobs` at a time (`hook.jobs`), and passes each ended program to
+/// `print`, which the calling thread calls. As in Git, the output of each program is kept together in memory: first
+/// that of the first running program, then those of the others that have ended. Errors are part of the results.
+pub fn run_parallel(
+    commands: Vec<Command>,
     input: &[u8],
     jobs: usize,
-    print: &mut dyn FnMut(Finished),
+    print: &mut dyn FnMut(FinishedHook),
 ) {
-    let count = processes.len();
-    let processes: Vec<_> = processes
+    let count = commands.len();
+    let commands: Vec<_> = commands
         .into_iter()
-        .map(|process| Mutex::new(Some(process)))
+        .map(|command| Mutex::new(Some(command)))
         .collect();
     let next = AtomicUsize::new(0);
     let (sender, receiver) = channel();
     std::thread::scope(|scope| {
         for _ in 0..jobs.min(count) {
             let sender = sender.clone();
-            let (processes, next) = (&processes, &next);
+            let (commands, next) = (&commands, &next);
             scope.spawn(move || {
                 loop {
                     let at = next.fetch_add(1, Relaxed);
-                    let Some(process) = processes.get(at) else {
+                    let Some(command) = commands.get(at) else {
                         return;
                     };
-                    let process = process.lock().map(|mut process| process.take());
-                    let Ok(Some(process)) = process else { continue };
-                    let (output, status) = capture(process, input);
+                    let command = command.lock().map(|mut command| command.take());
+                    let Ok(Some(command)) = command else { continue };
+                    let (output, status) = capture(command, input);
                     // The receiver waits for all senders.
-                    let _ = sender.send(Finished { at, output, status });
+                    let _ = sender.send(FinishedHook { at, output, status });
                 }
             });
         }
@@ -59,7 +61,7 @@ pub(super) fn run(
 
 /// Passes programs to `print` in the order of their ends, but none before the first running
 /// program.
-fn in_order(receiver: &Receiver<Finished>, print: &mut dyn FnMut(Finished)) {
+fn in_order(receiver: &Receiver<FinishedHook>, print: &mut dyn FnMut(FinishedHook)) {
     let mut waiting = Vec::new();
     let (mut first, mut ended) = (0, BTreeSet::new());
     for finished in receiver {
@@ -80,12 +82,12 @@ fn in_order(receiver: &Receiver<Finished>, print: &mut dyn FnMut(Finished)) {
 }
 
 /// Runs a program to its end. Returns its output and its status.
-fn capture(mut process: Process, input: &[u8]) -> (Vec<u8>, Result<ExitStatus>) {
-    let name = process.get_program().to_string_lossy().into_owned();
+fn capture(mut command: Command, input: &[u8]) -> (Vec<u8>, Result<ExitStatus>) {
+    let name = command.get_program().to_string_lossy().into_owned();
     let failed = |error: std::io::Error| {
         Error::new(ErrorKind::Hook, format!("cannot run {name}")).because(error)
     };
-    process.stdin(match input.is_empty() {
+    command.stdin(match input.is_empty() {
         true => Stdio::null(),
         false => Stdio::piped(),
     });
@@ -93,11 +95,11 @@ fn capture(mut process: Process, input: &[u8]) -> (Vec<u8>, Result<ExitStatus>) 
     let mut run = || -> std::io::Result<ExitStatus> {
         let (mut reader, writer) = std::io::pipe()?;
         let copy = writer.try_clone()?;
-        process.stdout(writer).stderr(copy);
-        let traced = pronto_io::child::started("hook", &process);
-        let mut child = pronto_io::child::spawn(&mut process)?;
+        command.stdout(writer).stderr(copy);
+        let traced = pronto_io::child::started("hook", &command);
+        let mut child = pronto_io::child::spawn(&mut command)?;
         // The command holds the other ends of the pipe.
-        process.stdout(Stdio::null()).stderr(Stdio::null());
+        command.stdout(Stdio::null()).stderr(Stdio::null());
         let stdin = child.stdin.take();
         std::thread::scope(|scope| {
             if let Some(mut stdin) = stdin {
