@@ -60,7 +60,7 @@ pub struct Context {
     /// The alias that was called and the expanded command line.
     pub(crate) alias: Option<(OsString, Vec<OsString>)>,
     repository: Option<Arc<Repository>>,
-    /// The notices of the repositories that this command opens.
+    /// The queue that receives the notices of the repositories of this command.
     notices: Arc<NoticeQueue>,
     terminal: Option<Terminal>,
     pub(crate) trace: Option<TraceSession>,
@@ -260,7 +260,8 @@ impl Context {
         Ok(found)
     }
 
-    /// Makes `found`, whose [notices are received](Self::receive_notices), the repository of this command.
+    /// Makes `found` the repository of this command. The notices of `found` must already go to the
+    /// queue of this command ([`receive_notices`](Self::receive_notices)).
     pub(crate) fn take(&mut self, found: Repository) -> Arc<Repository> {
         let repository = Arc::new(found);
         if let Some(trace) = &self.trace {

@@ -1,8 +1,10 @@
-//! Settings that a call lacks. If one of them is in effect, the whole call goes to git.
+//! The settings that native commands do not implement. If such a setting is in effect, git runs the
+//! whole call.
 //!
-//! `docs/settings.tsv` lists every setting of Git. Those with the status `handed over` are in the tables of
-//! [`pronto::support`] if an operation of the library would have to obey them, in [`KEYS`] and [`VARIABLES`] if they
-//! concern the command line alone, or else checked by the code that needs them.
+//! `docs/settings.tsv` lists every setting of Git. A setting with the status `handed over` is in
+//! the tables of [`pronto::support`] if an operation of the library would have to obey the setting,
+//! or in [`KEYS`] and [`VARIABLES`] if the setting concerns the command line alone. The code that
+//! needs any other such setting checks the value itself.
 
 mod operations;
 mod table;
@@ -11,7 +13,7 @@ mod values;
 use std::ffi::OsString;
 
 use pronto::config::Config;
-use pronto::support::{self, When};
+use pronto::support::{self, ValueCondition};
 use pronto::{Environment, Repository};
 
 use crate::error::CliError;
@@ -23,15 +25,15 @@ pub use values::{
 };
 pub(crate) use values::{check as check_values, unread, warn_again};
 
-/// A setting that the native form of some commands lacks.
+/// A setting that the native form of some commands does not implement.
 #[derive(Clone, Copy, Debug)]
 pub struct CommandSetting {
-    /// The environment variable, or `section.variable` in lower case.
+    /// The name of the environment variable, or the key `section.variable` in lower case.
     pub name: &'static str,
-    /// The commands that lack it; all if empty.
+    /// The commands that do not implement the setting. An empty list stands for all commands.
     pub commands: &'static [&'static str],
     /// The values that put the setting into effect.
-    pub when: When,
+    pub when: ValueCondition,
 }
 
 impl CommandSetting {
@@ -49,14 +51,15 @@ impl CommandSetting {
 /// Commands that git does not have, so it cannot receive their calls.
 const OWN_COMMANDS: &[&str] = &["netsync", "serve", "store", "sync"];
 
-/// No key of the tables has a longer name.
+/// An upper bound of the length of the keys in the tables, in bytes.
 const LONGEST_NAME: usize = 64;
 
-/// Refuses to run `command` with an environment variable that the command line lacks. `get` returns the value of a
-/// variable, and is called only for those that the command lacks.
+/// Refuses to run `command` with an environment variable that the command line does not implement.
+/// `get` returns the value of a variable, and is called only for variables that `command` does not
+/// implement.
 ///
 /// # Errors
-/// There is one. The call goes to git.
+/// Fails if such an environment variable is in effect. Git runs the call.
 pub(crate) fn check_variables(
     command: &str,
     get: impl Fn(&str) -> Option<OsString>,
@@ -71,10 +74,10 @@ pub(crate) fn check_variables(
     Ok(())
 }
 
-/// Refuses to run `command` with a configured variable that the command line lacks.
+/// Refuses to run `command` with a configuration variable that the command line does not implement.
 ///
 /// # Errors
-/// There is one. The call goes to git.
+/// Fails if such a setting is in effect. Git runs the call.
 pub(crate) fn check_config(command: &str, config: &Config) -> Result<(), CliError> {
     for row in KEYS.iter().filter(|row| row.concerns(command)) {
         if let Some(entry) = config.entry_of(row.name)
@@ -89,17 +92,19 @@ pub(crate) fn check_config(command: &str, config: &Config) -> Result<(), CliErro
 /// Checks that the operations of `command` support the settings and hooks of `repository`.
 ///
 /// # Errors
-/// One does not. The call goes to git, if git has the command.
+/// Fails if an operation does not support a setting or hook. Git runs the call, if git has the
+/// command.
 pub(crate) fn check_support(command: &str, repository: &Repository) -> Result<(), CliError> {
     let mut operations = operations_of(command).iter();
     operations
         .try_for_each(|&operation| support::require(repository, operation).map_err(unsupported))
 }
 
-/// Does the same as [`check_support`] for a command that runs without a repository, or makes one.
+/// Performs the check of [`check_support`] for a command that runs without a repository, or creates
+/// a repository.
 ///
 /// # Errors
-/// As for [`check_support`].
+/// Fails under the conditions of [`check_support`].
 pub(crate) fn check_support_without_repository(
     command: &str,
     config: &Config,
@@ -111,7 +116,7 @@ pub(crate) fn check_support_without_repository(
     })
 }
 
-/// The error of an operation that does not support a setting.
+/// Converts the error of an operation that does not support a setting.
 fn unsupported(error: pronto::Error) -> CliError {
     let hint = error.hint().map(ToOwned::to_owned);
     let lacking = CliError::of(error);

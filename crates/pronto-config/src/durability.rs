@@ -69,10 +69,11 @@ impl Default for Fsync {
 }
 
 impl Fsync {
-    /// Returns the configuration. Unknown names in `core.fsync` have no effect.
+    /// Returns the durability settings of `config` (`core.fsync`, `core.fsyncMethod`,
+    /// `core.fsyncObjectFiles`). Unknown names in `core.fsync` have no effect.
     ///
     /// # Errors
-    /// A configured value is not of its type.
+    /// Fails with `ErrorKind::ConfigValue` if a value does not have the type of its key.
     pub fn configured(config: &Config) -> Result<Fsync> {
         let mut fsync = Fsync::default();
         if let Some(list) = config.string("core.fsync")? {
@@ -91,7 +92,7 @@ impl Fsync {
         Ok(fsync)
     }
 
-    /// Returns the names of a value of `core.fsync` that are unknown.
+    /// Returns the unknown component names in `list`, a value of `core.fsync`.
     pub fn unknown_components(list: &BStr) -> Vec<BString> {
         parse(list).1
     }

@@ -56,7 +56,8 @@ impl Lock {
         }
     }
 
-    /// Names this process as the holder of the lock, beside the locked file.
+    /// Records the id of this process as that of the lock holder, in the file `NAME~pid.lock`
+    /// beside the locked file.
     pub(crate) fn record_process(&mut self) {
         self.0.record_process();
     }

@@ -59,8 +59,8 @@ pub fn check_owner(found: &DiscoveredPaths<'_>, environment: &Environment) -> Re
 /// explicitly.
 ///
 /// # Errors
-/// [`ErrorKind::Unsafe`] when nobody named it and `safe.bareRepository` demands that; [`ErrorKind::ConfigValue`] when a
-/// value of that setting is unknown.
+/// Fails with [`ErrorKind::Unsafe`] if `safe.bareRepository` requires that bare repositories are
+/// named explicitly, or with [`ErrorKind::ConfigValue`] if a value of this setting is unknown.
 pub fn check_bare(git_dir: &Path, environment: &Environment) -> Result<()> {
     pronto_io::data!("setup", "implicit-bare-repository", git_dir.display());
     let config = protected_config(environment)?;

@@ -37,7 +37,7 @@ impl IndexLock {
         acquired.map(IndexLock).map_err(from_lock)
     }
 
-    /// Names this process as the holder in `index~pid.lock` (`core.lockfilePid`).
+    /// Records this process as the lock holder in `index~pid.lock` (`core.lockfilePid`).
     pub fn record_process(&mut self) {
         self.0.record_process();
     }

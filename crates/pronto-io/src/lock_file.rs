@@ -145,7 +145,8 @@ impl LockFile {
         })
     }
 
-    /// Names this process as the holder in `NAME~pid.lock` (`core.lockfilePid`). Costs four system calls.
+    /// Records this process as the lock holder in `NAME~pid.lock` (`core.lockfilePid`). Costs four
+    /// system calls.
     pub fn record_process(&mut self) {
         self.process = holder::record(&self.target);
     }

@@ -19,7 +19,8 @@ impl<'a> TreeEntries<'a> {
         TreeEntries { content, id_bytes }
     }
 
-    /// Returns the content that was not read yet. At the end it is empty, unless the tree is malformed.
+    /// Returns the content that was not parsed yet. At the end of the iteration this content is
+    /// empty, unless the tree is malformed.
     pub const fn rest(&self) -> &'a [u8] {
         self.content
     }
@@ -37,7 +38,7 @@ pub struct TreeEntry<'a> {
 }
 
 impl TreeEntry<'_> {
-    /// Returns the mode as a number. `None` if it is malformed.
+    /// Returns the mode as a number, or `None` if the mode is malformed.
     pub fn mode_bits(&self) -> Option<u32> {
         if self.mode.len() > MOST_MODE_DIGITS {
             return None;
@@ -48,7 +49,7 @@ impl TreeEntry<'_> {
         })
     }
 
-    /// Returns the object id. `None` if no hash function has ids of this length.
+    /// Returns the object id, or `None` if no hash function has ids of this length.
     pub fn object_id(&self) -> Option<ObjectId> {
         ObjectId::try_from(self.id).ok()
     }

@@ -109,7 +109,7 @@ pub struct Report {
     pub failed: bool,
     /// Whether executable bits could not be changed. Git has a separate exit code for this failure.
     pub mode_kept: bool,
-    /// Whether the events name the reasons of the failure.
+    /// Whether the events already name the reasons of the failure.
     pub is_explained: bool,
     /// The reason why nothing is staged.
     fatal: Option<Error>,
@@ -136,10 +136,11 @@ impl Report {
 /// The index is replaced last, when all objects are stored.
 ///
 /// # Errors
-/// There is no worktree; the index is locked or cannot be read or written;
-/// [`Interrupted`](ErrorKind::Interrupted); [`Unsupported`](ErrorKind::Unsupported) for
-/// `core.ignoreCase`; a path cannot be staged and [`Options::ignore_errors`] is not set: then nothing is staged, and
-/// the report has the events before.
+/// Fails if there is no worktree, if the index is locked or cannot be read or written, with
+/// [`Interrupted`](ErrorKind::Interrupted) after an interrupt, or with
+/// [`Unsupported`](ErrorKind::Unsupported) if `core.ignoreCase` is set. Also fails if a path cannot
+/// be staged and [`Options::ignore_errors`] is not set. In this case nothing is staged, and the
+/// report contains the events before the error.
 pub fn add(
     repository: &Repository,
     options: &Options,

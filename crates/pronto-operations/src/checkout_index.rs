@@ -140,9 +140,10 @@ impl Report {
 /// Copies files from the index.
 ///
 /// # Errors
-/// There is no worktree; the index cannot be read, or cannot be written if requested; it is
-/// interrupted. Without [`Options::force`] something above a file is not a directory: then the report describes the files
-/// before, and the index is not written.
+/// Fails if there is no worktree, if the index cannot be read, if a requested update of the index
+/// cannot be written, or if the operation is interrupted. Without [`Options::force`], also fails if
+/// a parent path of a file exists and is not a directory. In this case the report describes the
+/// files before this file, and the index is not written.
 pub fn checkout_index(
     repository: &Repository,
     options: &Options,
@@ -212,7 +213,7 @@ pub fn checkout_index(
 /// The entries that must be written.
 struct Wanted {
     positions: Vec<usize>,
-    /// The reason why the entries after these are not written.
+    /// The error because of which the entries after `positions` are not written.
     obstacle: Option<Error>,
 }
 

@@ -52,7 +52,8 @@ pub enum Outcome {
     Done(ObjectId),
     /// The message is empty, and no commit was created.
     EmptyMessage,
-    /// The tree is that of `HEAD`, and [`Options::allow_empty`] is not set: nothing was changed.
+    /// The new tree is equal to the tree of `HEAD`, and [`Options::allow_empty`] is not set.
+    /// Nothing was changed.
     NothingToCommit,
 }
 
@@ -64,9 +65,9 @@ const PACKED_FROM_AT_FIRST: usize = 16;
 /// data in the index first.
 ///
 /// # Errors
-/// [`Unsupported`](ErrorKind::Unsupported), before anything has changed, for cases that need
-/// Git (see the module). Otherwise: the index is locked or cannot be written, an object cannot be
-/// written, or the branch has moved meanwhile.
+/// Fails with [`Unsupported`](ErrorKind::Unsupported), before any change, in the cases that need
+/// Git (see the module). Also fails if the index is locked or cannot be written, if an object
+/// cannot be written, or if another process has moved the branch meanwhile.
 pub fn commit(repository: &Repository, options: &Options, watch: &Watch<'_>) -> Result<Outcome> {
     support::require(repository, Operation::Commit)?;
     refuse_other_commits(repository, options)?;
@@ -132,7 +133,8 @@ fn current_commit(repository: &Repository) -> Result<Option<ObjectId>> {
     Ok(Some(commit))
 }
 
-/// Refuses commits that end an operation, hooks, and messages that are not UTF-8.
+/// Refuses commits that end an operation such as a merge, commits that run hooks, and messages that
+/// contain NUL or are not UTF-8.
 fn refuse_other_commits(repository: &Repository, options: &Options) -> Result<()> {
     if repository.in_progress().concerns_commit() {
         return Err(lacks("commits that end an operation"));
@@ -161,7 +163,8 @@ fn message_cleanup(repository: &Repository, wanted: Option<Cleanup>) -> Result<C
     Cleanup::named(configured).ok_or_else(|| lacks("this cleanup of messages"))
 }
 
-/// Writes the trees of the refreshed index. Returns the top one, or `None` if there is nothing to commit.
+/// Writes the trees of the refreshed index. Returns the id of the root tree, or `None` if there is
+/// nothing to commit.
 fn stage_tree(
     repository: &Repository,
     head: Option<ObjectId>,

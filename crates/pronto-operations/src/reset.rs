@@ -179,11 +179,11 @@ pub(crate) fn report_kind(repository: &Repository, id: ObjectId) -> Result<()> {
 /// Resets `HEAD`, the index and files according to `options`.
 ///
 /// # Errors
-/// A merge is in progress or there is no commit where the mode needs one, an object is missing,
-/// files of the repository cannot be read or written, it is interrupted, or
-/// [`Unsupported`](ErrorKind::Unsupported) before anything has been done. A loss of content is
-/// no error: see [`Outcome`]. If `HEAD` cannot be moved, the report describes the files and the index, which were
-/// reset before.
+/// Fails if a merge is in progress, if there is no commit and the mode needs a commit, if an object
+/// is missing, if files of the repository cannot be read or written, if the operation is
+/// interrupted, or with [`Unsupported`](ErrorKind::Unsupported) before any change. A loss of
+/// content is no error: see [`Outcome`]. If `HEAD` cannot be moved, the report describes the reset
+/// of the files and the index, which precedes the update of `HEAD`.
 pub fn reset(
     repository: &Repository,
     options: &Options,

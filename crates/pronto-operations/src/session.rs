@@ -277,7 +277,7 @@ impl<'r> WorktreeSession<'r> {
     }
 }
 
-/// Returns the files that are written.
+/// Returns the files that `plan` writes: all items except submodules.
 fn blobs_of(plan: &CheckoutPlan) -> impl Iterator<Item = &checkout::CheckoutItem> {
     plan.write.iter().filter(|item| !item.is_submodule())
 }

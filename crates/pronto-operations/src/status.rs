@@ -157,12 +157,12 @@ pub struct Entry {
     /// The changes of a submodule.
     pub submodule: SubmoduleState,
     /// The versions of a path in conflict.
-    pub stages: Option<Stages>,
+    pub stages: Option<ConflictStages>,
 }
 
 /// The versions of a path in conflict: stages 1 to 3 of the index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stages {
+pub struct ConflictStages {
     /// The version of the merge base (stage 1).
     pub base: Option<DifferenceSide>,
     /// The version of our side (stage 2).
@@ -171,7 +171,7 @@ pub struct Stages {
     pub theirs: Option<DifferenceSide>,
 }
 
-impl Stages {
+impl ConflictStages {
     /// Returns the versions in the order of their stages.
     pub fn in_order(&self) -> [Option<DifferenceSide>; 3] {
         [self.base, self.ours, self.theirs]

@@ -119,7 +119,8 @@ pub enum NewHead {
     /// `HEAD` has not moved.
     #[default]
     Stayed,
-    /// `HEAD` has stayed on its unborn branch, whose name was to change.
+    /// `HEAD` still points to the old unborn branch, because the change to the new branch name
+    /// failed.
     NotRenamed,
     /// Detached at a commit, with the name that the caller used.
     Detached(BString),
@@ -145,10 +146,11 @@ pub enum BranchChange {
 /// Switches to a branch or commit, like `git switch`.
 ///
 /// # Errors
-/// The branch is checked out elsewhere, a name is invalid, an object is missing, or files of
-/// the repository cannot be read or written. [`ErrorKind::Unsupported`] before anything has
-/// been done. A loss of local changes is no error: see [`Outcome`]. If `HEAD` cannot be moved, the report describes
-/// the files and the index, which have moved before.
+/// Fails if the branch is checked out in another worktree, if a name is invalid, if an object is
+/// missing, or if files of the repository cannot be read or written. Fails with
+/// [`ErrorKind::Unsupported`] before any change. A loss of local changes is no error: see
+/// [`Outcome`]. If `HEAD` cannot be moved, the report describes the switch of the files and the
+/// index, which precedes the update of `HEAD`.
 pub fn switch(
     repository: &Repository,
     options: &Options,

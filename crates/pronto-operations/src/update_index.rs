@@ -20,7 +20,7 @@ use crate::status::Pathspec;
 use crate::support::{self, Operation};
 use crate::{ErrorKind, PartialFailure, Repository, Result, add, index, split_index};
 
-use apply::{Applied, Apply};
+use apply::{AppliedActions, Apply};
 pub use event::{Event, UpdateRefusal, UpdateStop};
 pub use mtime_test::{MtimeDefect, test_untracked_cache};
 
@@ -135,9 +135,10 @@ impl Options {
 /// threads read files; the index is replaced last.
 ///
 /// # Errors
-/// There is no worktree; the index cannot be read or written, or is locked and must be written;
-/// [`Interrupted`](crate::ErrorKind::Interrupted). Otherwise a path ends the operation that cannot be updated. Nothing
-/// is written then, and the report has the events before.
+/// Fails if there is no worktree, if the index cannot be read or written, if a required update of
+/// the index finds the index locked, or with [`Interrupted`](crate::ErrorKind::Interrupted) after
+/// an interrupt. Also fails at the first path that cannot be updated. In this case the index is not
+/// written, and the report contains the events before the error.
 pub fn update_index(
     repository: &Repository,
     options: &Options,
@@ -149,7 +150,7 @@ pub fn update_index(
     let plain = add::Options::default();
     let mut apply = Apply::new(repository, &prepared, &plain, watch)?;
     apply.run(&options.actions)?;
-    let Applied {
+    let AppliedActions {
         mut edit,
         events,
         stop,

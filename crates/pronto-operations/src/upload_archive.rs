@@ -164,7 +164,7 @@ fn fatal(message: impl Into<String>) -> ArchiveFailure {
 /// A request that is being served.
 struct Request<'a, 'b> {
     repository: &'a Repository,
-    /// Receives the notices for the client.
+    /// The queue of the notices for the client.
     notices: Arc<NoticeQueue>,
     options: &'a Options,
     bands: &'a ArchiveBands<'b>,

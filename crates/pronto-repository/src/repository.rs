@@ -56,7 +56,7 @@ pub struct Repository {
     pub(crate) shallow: OnceLock<Vec<pronto_hash::ObjectId>>,
     pub(crate) grafts: OnceLock<Grafts>,
     pub(crate) commit_graph: OnceLock<Option<Box<pronto_pack::commit_graph::CommitGraph>>>,
-    /// The operations that do not implement a setting or variable which is in effect.
+    /// The operations that do not implement a setting or environment variable in effect.
     lacking: OnceLock<support::Operations>,
     has_index_hook: OnceLock<bool>,
 }
@@ -184,8 +184,8 @@ impl Repository {
         })
     }
 
-    /// Sends the notices of this repository and of the operations on it to `notices`, beginning with those of its
-    /// opening. Without this call they are discarded.
+    /// Sends the notices of this repository to `notices`: the notices of opening the repository and
+    /// of all later operations. A repository without a receiver discards its notices.
     #[must_use]
     pub fn with_notices(self, notices: impl Into<NoticeReceiver>) -> Self {
         let notices = notices.into();
@@ -195,10 +195,11 @@ impl Repository {
         Repository { notices, ..self }
     }
 
-    /// Opens it again with another [receiver of notices](Self::with_notices). Shares the object store, if that is open.
+    /// Opens the repository again with another [receiver of notices](Self::with_notices). Shares
+    /// the object store, if the store is open.
     ///
     /// # Errors
-    /// Its refs cannot be opened.
+    /// Fails if the refs cannot be opened.
     pub fn reporting_to(&self, notices: impl Into<NoticeReceiver>) -> Result<Self> {
         let opened = Repository {
             environment: self.environment.clone(),
@@ -222,8 +223,9 @@ impl Repository {
         &self.notices
     }
 
-    /// Opens it again with a history that ends at the commits `cut`, and nowhere else: neither the
-    /// file `shallow` nor grafts count. Shares the open object store. Its notices are discarded.
+    /// Opens the repository again with a history that ends only at the commits `cut`: the file
+    /// `shallow` and grafts have no effect. Shares the open object store. The returned repository
+    /// discards its notices.
     ///
     /// # Errors
     /// Fails if the refs or the object store cannot be opened.

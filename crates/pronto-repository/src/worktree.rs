@@ -15,7 +15,7 @@ use pronto_io::pool::Workers;
 use pronto_worktree::Protect;
 use pronto_worktree::attributes::Files;
 use pronto_worktree::checkout::{self, InPlace, ReflinkSources};
-use pronto_worktree::filter::{AutoCrlf, Driver, Eol, Malformed, SafeCrlf, Settings};
+use pronto_worktree::filter::{AutoCrlf, Driver, Eol, MalformedSetting, SafeCrlf, Settings};
 use pronto_worktree::sparse::Sparse;
 
 use crate::config::ConfigEntry;
@@ -97,8 +97,9 @@ impl Repository {
         })
     }
 
-    /// Returns the settings for conversions between blobs and files. Malformed settings that Git reads when it converts the
-    /// first file are errors of the conversion.
+    /// Returns the settings for conversions between blobs and files. Git reads some settings only
+    /// when it converts the first file. If such a setting is malformed, the conversion fails, not
+    /// this method.
     ///
     /// # Errors
     /// Fails with [`ErrorKind::ConfigValue`] if a value is malformed.
@@ -137,12 +138,12 @@ impl Repository {
                 Ok(driver) => settings.drivers.push(driver),
                 Err(error) => {
                     let first = &mut settings.malformed_driver;
-                    first.get_or_insert_with(|| Malformed::new(&error));
+                    first.get_or_insert_with(|| MalformedSetting::new(&error));
                 }
             }
         }
         if let Err(error) = config.u64("core.bigfilethreshold") {
-            settings.malformed_threshold = Some(Malformed::new(&error));
+            settings.malformed_threshold = Some(MalformedSetting::new(&error));
         }
         settings.worktree = self.work_tree().map(ToOwned::to_owned);
         let parameters = self.environment().bytes("GIT_CONFIG_PARAMETERS");
@@ -177,8 +178,9 @@ impl Repository {
 
     /// Returns the options for writing files to the worktree (`checkout.workers`,
     /// `checkout.thresholdForParallelism`, `core.symlinks`). The current directory of the caller is
-    /// kept. Malformed settings of parallel checkouts have no effect, because Git reads them in the middle of a
-    /// checkout: see [`check_parallel_checkout`](Self::check_parallel_checkout).
+    /// kept. Malformed settings of parallel checkouts have no effect here, because Git reads these
+    /// settings in the middle of a checkout: see
+    /// [`check_parallel_checkout`](Self::check_parallel_checkout).
     ///
     /// # Errors
     /// Fails with [`ErrorKind::ConfigValue`] or [`ErrorKind::InvalidInput`] if a value is malformed.
@@ -240,11 +242,13 @@ impl Repository {
         }
     }
 
-    /// Checks the settings of parallel checkouts (`checkout.workers`, `checkout.thresholdForParallelism`), which Git reads
-    /// when the files to remove are gone.
+    /// Checks the settings of parallel checkouts (`checkout.workers`,
+    /// `checkout.thresholdForParallelism`). Git reads these settings after it has removed files and
+    /// before it writes files.
     ///
     /// # Errors
-    /// A value is malformed.
+    /// Fails with [`ErrorKind::ConfigValue`] or [`ErrorKind::InvalidInput`] if a value is
+    /// malformed.
     pub fn check_parallel_checkout(&self) -> Result<()> {
         self.checkout_workers()?;
         self.checkout_threshold()?;
@@ -253,7 +257,7 @@ impl Repository {
 
     fn checkout_threshold(&self) -> Result<Option<i32>> {
         let entry = self.config().entry_of(THRESHOLD);
-        // The message has the name as Git looks it up.
+        // The error message contains the key in the spelling of the lookup in Git.
         let entry = entry.map(|entry| ConfigEntry {
             key: THRESHOLD.into(),
             ..entry

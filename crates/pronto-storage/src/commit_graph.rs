@@ -23,7 +23,7 @@ use crate::object_directory;
 use install::GraphChain;
 
 pub use fault::GraphFault;
-pub use verify::{GraphCheck, VerifyOptions, verify};
+pub use verify::{GraphCheck, VerifyGraphOptions, verify};
 
 /// The commits that are written to a commit-graph file. Their ancestors are added.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -31,7 +31,7 @@ use crate::object_directory;
 
 pub use bitmap::BitmapOptions;
 pub(crate) use expire::forget;
-pub use expire::{ExpireOptions, expire};
+pub use expire::{ExpirePacksOptions, expire};
 pub use fault::MidxFault;
 use present::Present;
 pub use repack::{RepackOptions, repack};

@@ -1,14 +1,16 @@
-//! The files of a repository and its worktrees that name objects: reflogs, indexes and refs of one worktree.
+//! Lists the files of a repository and its worktrees that name objects: reflogs, indexes and
+//! per-worktree refs.
 
 use std::io::ErrorKind as Io;
 use std::path::{Path, PathBuf};
 
 use pronto_repository::{Error, ErrorKind, Repository, Result};
 
-/// Returns the directories of the repository and of all its worktrees for files of their own.
+/// Returns the common directory of the repository, and the directory below `worktrees` of each
+/// linked worktree.
 ///
 /// # Errors
-/// The list of worktrees cannot be read.
+/// Fails with [`ErrorKind::Io`] if the directory `worktrees` cannot be read.
 pub(crate) fn git_directories(repository: &Repository) -> Result<Vec<PathBuf>> {
     let common = repository.common_dir().to_owned();
     let linked = common.join("worktrees");
@@ -26,10 +28,11 @@ pub(crate) fn git_directories(repository: &Repository) -> Result<Vec<PathBuf>> {
     Ok(directories)
 }
 
-/// Returns all files below `root`, sorted. Directories that are removed meanwhile have none.
+/// Returns all files below `root`, sorted. A directory that another process removes meanwhile
+/// counts as empty.
 ///
 /// # Errors
-/// A directory cannot be read.
+/// Fails with [`ErrorKind::Io`] if a directory cannot be read.
 pub(crate) fn files_below(root: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let mut directories = vec![root.to_owned()];
@@ -52,7 +55,7 @@ pub(crate) fn files_below(root: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Returns whether `error` says that there is no such file.
+/// Returns whether `error` means that the file does not exist.
 pub(crate) fn is_missing(error: &std::io::Error) -> bool {
     matches!(error.kind(), Io::NotFound | Io::NotADirectory)
 }

@@ -113,25 +113,27 @@ pub struct Settings {
     /// Whether the content of a file that is not valid in its `working-tree-encoding` is used
     /// unchanged. This is for comparisons whose result is not stored.
     pub tolerates_encodings: bool,
-    /// A malformed setting of a driver. Git reads drivers when it converts the first file.
-    pub malformed_driver: Option<Malformed>,
-    /// A malformed `core.bigFileThreshold`. Git reads it when it makes a blob of the first file.
-    pub malformed_threshold: Option<Malformed>,
+    /// The first malformed setting of a driver (`filter.NAME`). Git reads drivers when it converts
+    /// the first file.
+    pub malformed_driver: Option<MalformedSetting>,
+    /// The malformed value of `core.bigFileThreshold`. Git reads this setting when it makes a blob
+    /// of the first file.
+    pub malformed_threshold: Option<MalformedSetting>,
 }
 
-/// A setting that ends the first conversion that needs it.
+/// A malformed setting. The first conversion that needs the setting fails.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Malformed {
-    /// The message that comes before, if there is one.
+pub struct MalformedSetting {
+    /// The message that Git prints before the error message, if there is one.
     pub reported_before: Option<String>,
-    /// The message of the error.
+    /// The error message.
     pub message: String,
 }
 
-impl Malformed {
-    /// Returns the setting that `error` is about.
+impl MalformedSetting {
+    /// Creates the record of the setting that caused `error`.
     pub fn new<K>(error: &pronto_io::error::Error<K>) -> Self {
-        Malformed {
+        MalformedSetting {
             reported_before: error.reported_before().map(ToOwned::to_owned),
             message: error.message().to_owned(),
         }
@@ -167,19 +169,19 @@ impl Settings {
         }
     }
 
-    /// Checks the settings of drivers.
+    /// Checks the settings of drivers (`filter.NAME`).
     ///
     /// # Errors
-    /// One is malformed.
+    /// Fails with [`ErrorKind::Filter`] if a setting of a driver is malformed.
     pub fn check_drivers(&self) -> Result<(), Error> {
         let malformed = self.malformed_driver.as_ref();
         malformed.map_or(Ok(()), |malformed| Err(malformed.to_error()))
     }
 
-    /// Checks the settings that make blobs of files.
+    /// Checks the settings that are needed to make blobs of files.
     ///
     /// # Errors
-    /// One is malformed.
+    /// Fails with [`ErrorKind::Filter`] if a setting is malformed.
     fn check_towards_git(&self) -> Result<(), Error> {
         self.check_drivers()?;
         let malformed = self.malformed_threshold.as_ref();

@@ -106,7 +106,8 @@ impl ObjectSource for Store {
     }
 }
 
-/// Converts an error of reading an object. If a part of it is missing, such as the base of a delta, it is corrupt.
+/// Converts an error of reading an object. An object is corrupt if a part is missing, such as the
+/// base of a delta.
 #[cold]
 pub fn from_store(error: pronto_odb::Error) -> Error {
     error.map_kind(|kind| match kind {

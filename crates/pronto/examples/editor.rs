@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::process::ExitCode;
 
 use pronto::bstr::{BStr, ByteSlice};
-use pronto::status::{ChangeKind, Divergence, Pathspec, Stages};
+use pronto::status::{ChangeKind, ConflictStages, Divergence, Pathspec};
 use pronto::worktree::CheckoutFailure;
 use pronto::{Environment, ErrorKind, Repository, Result, Watch};
 use pronto::{add, checkout_paths, reset, status};
@@ -89,7 +89,7 @@ fn word(kind: ChangeKind) -> &'static str {
     }
 }
 
-fn conflict(stages: &Stages) -> &'static str {
+fn conflict(stages: &ConflictStages) -> &'static str {
     match (
         stages.base.is_some(),
         stages.ours.is_some(),

@@ -74,15 +74,16 @@
 //!
 //! A query that every caller needs is a method of [`Repository`]. An operation is a function in the
 //! module of its name, `operation::operation(&repository, &options, &watch)`. Options implement
-//! `Default`, which is the behaviour of the command of Git without options, or have a function `new`
-//! that takes the required values. Callers change their fields; later versions may add some.
-//! Outcomes are data: the `Display` of a warning, a refusal or a [`Notice`] gives Git's words, without
-//! a prefix such as `warning: `. The notices of a repository, and of every operation on it, go to the
-//! receiver that the caller gives it after opening ([`Repository::with_notices`]); without one they are
-//! discarded. [`NoticeQueue`] collects them. An operation that fails after it has changed something returns a
-//! [`PartialFailure`], which has the report of what was done. An [`Error`] has an
-//! [`ErrorKind`], which tells apart what callers handle differently, and a message in Git's words.
-//! Nothing here prints, exits, or reads the environment of the process.
+//! `Default`, which is the behaviour of the command of Git without options, or have a function
+//! `new` that takes the required values. Callers change the fields of the options; later versions
+//! may add fields. Outcomes are data: the `Display` of a warning, a refusal or a [`Notice`] gives
+//! Git's words, without a prefix such as `warning: `. After opening a repository, the caller can
+//! register a receiver for the notices of the repository and of every operation on it
+//! ([`Repository::with_notices`]). Without a receiver, the notices are discarded. [`NoticeQueue`]
+//! is a receiver that collects notices. An operation that fails after a change returns a
+//! [`PartialFailure`], which contains the report of the work done before the error. An [`Error`]
+//! has an [`ErrorKind`], which distinguishes the cases that callers handle differently, and a
+//! message in Git's words. Nothing here prints, exits, or reads the environment of the process.
 //!
 //! Before it changes anything, an operation refuses a repository whose settings, variables or hooks ask for what the
 //! library does not implement ([`support`]), with [`ErrorKind::Unsupported`].

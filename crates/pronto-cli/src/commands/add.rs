@@ -124,7 +124,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
 }
 
-/// Returns the error of a failed addition, after a report of the events before.
+/// Prints the events before the failure of an `add`, and returns the error.
 fn failed(
     failure: PartialFailure<Report>,
     repository: &Repository,

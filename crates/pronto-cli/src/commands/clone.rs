@@ -244,7 +244,7 @@ fn check_settings(
     context.check_config(&config, &environment)
 }
 
-/// Checks the settings of remotes, which Git reads when the new repository is there.
+/// Checks the settings of remotes, which Git reads after it has created the new repository.
 fn check_remotes(
     args: &Args,
     directory: &Path,

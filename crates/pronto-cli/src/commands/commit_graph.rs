@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use bstr::{BString, ByteSlice};
 use pronto::commit_graph::{
-    self, CommitSource, GraphFault, GraphWriteOptions, SplitStrategy, VerifyOptions,
+    self, CommitSource, GraphFault, GraphWriteOptions, SplitStrategy, VerifyGraphOptions,
 };
 use pronto::{ErrorKind, Repository, Watch};
 
@@ -120,7 +120,7 @@ impl Args {
             .and_then(|number| u64::try_from(number).ok())
             .unwrap_or(defaults.max_commits);
         options.expire_before = expire_before.transpose()?;
-        // False means the same as unset.
+        // The value `false` has the same effect as an unset key.
         let by_default = config.bool_or("commitgraph.changedpaths", false)?;
         options.changed_paths = self.changed_paths.or(by_default.then_some(true));
         options.max_new_filters = limit.and_then(|limit| usize::try_from(limit).ok());
@@ -201,7 +201,7 @@ fn verify(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let progress = context.progress(args.progress, false);
     let interrupt = context.interrupt.clone();
     let mut wrong = Vec::new();
-    let mut options = VerifyOptions::default();
+    let mut options = VerifyGraphOptions::default();
     options.object_dir.clone_from(&args.object_dir);
     options.shallow = args.shallow;
     let verdict = commit_graph::verify(

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use bstr::{BStr, BString};
 use pronto::config::value::parse_u64;
 use pronto::multi_pack_index::{
-    self, BitmapOptions, ExpireOptions, MidxWriteOptions, RepackOptions, VerifyOptions,
+    self, BitmapOptions, ExpirePacksOptions, MidxWriteOptions, RepackOptions, VerifyOptions,
 };
 use pronto::{ErrorKind, Repository, Watch};
 
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             &Watch::from(&interrupt).with_progress(&*progress),
         ),
         [Some("expire")] if !writes => {
-            let mut options = ExpireOptions::default();
+            let mut options = ExpirePacksOptions::default();
             options.object_dir.clone_from(&args.object_dir);
             multi_pack_index::expire(
                 &repository,

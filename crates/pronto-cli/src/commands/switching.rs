@@ -368,7 +368,7 @@ pub(crate) fn switch(
     }
 }
 
-/// Reports a failed switch, and the part of it that was done.
+/// Reports the completed part of a failed switch, and returns the error.
 fn failed(
     repository: &Repository,
     context: &mut Context,
@@ -392,7 +392,7 @@ fn failed(
     Err(match (error.kind(), &report.new_head) {
         (pronto::ErrorKind::Hook, NewHead::NotRenamed) => CliError::of(error),
         (_, NewHead::NotRenamed) => CliError::of(error).into_error().with_code(NOT_RENAMED),
-        // The upstream of the new branch.
+        // The upstream of the new branch could not be configured.
         (pronto::ErrorKind::Config, _) => CliError::of(error).into_error(),
         _ => CliError::of(error),
     })

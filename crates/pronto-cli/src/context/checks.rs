@@ -8,8 +8,9 @@ use crate::error::CliError;
 use crate::settings;
 
 impl Context {
-    /// Checks that the command, which runs without a repository or makes one, supports the whole configuration and
-    /// all variables, and that the values which Git reads for this command are of their types.
+    /// Checks the settings of a command that runs without a repository, or creates a repository:
+    /// the command must support all settings and environment variables in effect, and the values
+    /// that Git reads for this command must be well formed.
     ///
     /// # Errors
     /// Fails with [`Kind::Unsupported`](crate::error::Kind::Unsupported) if a setting is in effect
@@ -24,10 +25,11 @@ impl Context {
         self.check_settings(config, || false)
     }
 
-    /// Does the same as [`check_config`](Self::check_config) for a repository that the command has opened itself.
+    /// Performs the checks of [`check_config`](Self::check_config) for the repository `found`,
+    /// which the command has opened itself.
     ///
     /// # Errors
-    /// As for [`check_config`](Self::check_config).
+    /// Fails with the errors of [`check_config`](Self::check_config).
     pub(crate) fn check_found(&self, found: &Repository) -> Result<(), CliError> {
         settings::check_support(self.command, found)?;
         self.check_settings(found.config(), || false)
@@ -50,8 +52,8 @@ impl Context {
         settings::check_values(settings::readers_of(command, &[]), config, || false)
     }
 
-    /// Prints the warnings about settings of `config` `times` more: Git reads the configuration again, in other processes if
-    /// `is_of_children`.
+    /// Prints the warnings about settings of `config` again, `times` times, because Git reads the
+    /// configuration again: in child processes if `is_of_children` is true.
     pub(crate) fn repeat_warnings(&self, config: &Config, times: u8, is_of_children: bool) {
         let readers = settings::readers_of(self.command, &self.arguments);
         for _ in 0..times {
@@ -82,7 +84,8 @@ impl Context {
         Ok(())
     }
 
-    /// Does the same as [`check`](Self::check) for a repository that the command has opened itself.
+    /// Performs the checks of [`check`](Self::check) for the repository `found`, which the command
+    /// has opened itself.
     ///
     /// # Errors
     /// Fails with the errors of [`check_config`](Self::check_config).

@@ -7,32 +7,34 @@ use pronto::{Notice, NoticeQueue, Repository, Severity};
 use super::Context;
 
 impl Context {
-    /// Collects the notices of `found`, for [`report`](Self::report) and
-    /// [`report_warnings`](Self::report_warnings).
+    /// Sends the notices of `found` to the queue of this command. [`report`](Self::report) and
+    /// [`report_warnings`](Self::report_warnings) print the collected notices.
     pub(crate) fn receive_notices(&self, found: Repository) -> Repository {
         found.with_notices(self.notices())
     }
 
-    /// Returns the receiver of the notices of this command.
+    /// Returns the queue that receives the notices of this command.
     pub(crate) fn notices(&self) -> Arc<NoticeQueue> {
         Arc::clone(&self.notices)
     }
 
-    /// Prints the messages of the repository so far: errors, warnings with remarks, then advice.
+    /// Prints the collected notices of the repository: errors, then warnings and remarks, then
+    /// advice.
     pub fn report(&mut self) {
         if self.repository.is_some() {
             self.report_notices(self.notices.take());
         }
     }
 
-    /// Prints the stored warnings of conversions (filters, `working-tree-encoding`), which come before the result of a
-    /// command. Other notices of the repository stay stored until [`report`](Self::report).
+    /// Prints the collected warnings of conversions (filters, `working-tree-encoding`), which Git
+    /// prints before the result of a command. Other notices stay in the queue until
+    /// [`report`](Self::report).
     pub(crate) fn report_conversions(&mut self) {
         let is_conversion = |notice: &Notice| matches!(notice, Notice::Conversion(_));
         self.report_notices(self.notices.take_where(is_conversion));
     }
 
-    /// Prints the warnings so far of a command that reports no other notices.
+    /// Prints the collected warnings, for a command that reports no other notices.
     pub(crate) fn report_warnings(&mut self) {
         for warning in self.notices.take_of(Severity::Warning) {
             self.warn(&warning.to_string());
@@ -40,7 +42,7 @@ impl Context {
     }
 
     fn report_notices(&mut self, mut notices: Vec<Notice>) {
-        // Remarks keep their places among warnings.
+        // Remarks and warnings stay in their original order.
         notices.sort_by_key(|notice| match notice.severity() {
             Severity::Remark => Severity::Warning,
             severity => severity,

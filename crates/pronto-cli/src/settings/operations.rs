@@ -2,8 +2,9 @@
 
 use pronto::support::Operation;
 
-/// Returns the operations that `command` may call. They are required when the repository is opened, because a command
-/// that has begun to print, or has finished the first of several operations, can no longer go to git.
+/// Returns the operations that `command` may call. Support for these operations is checked when the
+/// repository is opened, because a command that has begun to print, or has finished the first of
+/// several operations, can no longer be handed over to git.
 pub fn operations_of(command: &str) -> &'static [Operation] {
     use Operation::*;
     match command {

@@ -33,8 +33,8 @@ pub struct TypedKey {
     pub readers: Readers,
 }
 
-/// Checks the values in `config` that `readers` read, and prints Git's warnings about values without effect. `has_index` tells whether there is an index
-/// file to be read.
+/// Checks the values in `config` that `readers` read, and prints Git's warnings about values
+/// without effect. `has_index` returns whether an index file exists.
 ///
 /// # Errors
 /// Fails with Git's message about the first value that is not of its type.
@@ -44,7 +44,7 @@ pub(crate) fn check(
     has_index: impl Fn() -> bool,
 ) -> Result<(), CliError> {
     let mut later = None;
-    let mut warnings = warnings::Warnings::default();
+    let mut warnings = warnings::SettingWarnings::default();
     for entry in config.iter() {
         let Some(found) = find(&entry, readers) else {
             continue;
@@ -68,12 +68,13 @@ pub(crate) fn check(
     later.map_or(Ok(()), Err)
 }
 
-/// Prints the warnings of [`check`] once more, for a command that reads the configuration again. `is_of_child` tells
-/// whether another process of Git does that, which repeats all of them.
+/// Prints the warnings of [`check`] about durability settings again, for a command during which Git
+/// reads the configuration again. Without `is_of_child`, the same process of Git reads the
+/// configuration, and does not repeat the warning about `core.fsyncObjectFiles`.
 pub(crate) fn warn_again(readers: Readers, config: &Config, is_of_child: bool) {
     let mut warnings = match is_of_child {
-        true => warnings::Warnings::default(),
-        false => warnings::Warnings::repeated(),
+        true => warnings::SettingWarnings::default(),
+        false => warnings::SettingWarnings::repeated(),
     };
     for entry in config.iter() {
         if find(&entry, readers).is_some() {

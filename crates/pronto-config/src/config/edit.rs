@@ -294,8 +294,8 @@ impl std::error::Error for BadDocument {}
 
 /// Locks the file, applies `change` to its content, and replaces the file by the result.
 ///
-/// `display_path` is how messages name the file; `config` says whether the lock names its holder
-/// ([`Config::records_lock_holders`]). Symbolic links are followed; permissions stay.
+/// Messages name the file `display_path`. The lock records its holder if `core.lockfilePid` is set
+/// in `config` ([`Config::records_lock_holders`]). Symbolic links are followed; permissions stay.
 ///
 /// # Errors
 /// Fails if the file is locked by another process ([`ErrorKind::Locked`]), is malformed or cannot

@@ -4,14 +4,16 @@ use super::Config;
 use crate::lock::Lock;
 
 impl Config {
-    /// Returns whether locks name their holder (`core.lockfilePid`). A malformed value has no effect.
+    /// Returns whether locks record the process id of their holder (`core.lockfilePid`). A
+    /// malformed value has no effect.
     pub fn records_lock_holders(&self) -> bool {
         self.bool_or("core.lockfilepid", false).unwrap_or(false)
     }
 }
 
 impl Lock {
-    /// Names this process as the holder of the lock, if `config` says so ([`Config::records_lock_holders`]).
+    /// Records this process as the holder of the lock, if `core.lockfilePid` is set in `config`
+    /// ([`Config::records_lock_holders`]).
     #[must_use]
     pub fn recorded(mut self, config: &Config) -> Self {
         if config.records_lock_holders() {

@@ -34,8 +34,8 @@ pub(super) fn remove_record(target: &Path) {
     let _ = std::fs::remove_file(path_of(target));
 }
 
-/// Records this process as the holder of the lock on `target`, which it must have: a record that exists was left by a
-/// process that was killed.
+/// Records this process as the holder of the lock on `target`. The process must hold the lock: an
+/// existing record was left by a killed process, and is replaced.
 pub(super) fn record(target: &Path) -> Option<Guard> {
     remove_record(target);
     let path = path_of(target);

@@ -1,7 +1,7 @@
 //! Combines the two comparisons of a status by path.
 
 use super::contents::RenameContents;
-use super::{ChangeKind, Entry, Options, Stages, StatusOrigin};
+use super::{ChangeKind, ConflictStages, Entry, Options, StatusOrigin};
 use bstr::{BStr, BString, ByteSlice};
 use pronto_diff::{Difference, DifferenceSide, MOST_SIMILAR, renames};
 use pronto_index::{EntryRef, Index};
@@ -144,7 +144,7 @@ impl<'a> StatusMerge<'a> {
     }
 
     fn add_stages(&mut self, path: &BStr) {
-        let mut stages = Stages::default();
+        let mut stages = ConflictStages::default();
         for at in self.index.stages(path) {
             let entry = self.index.entry(at);
             let stage = match entry.stage() {

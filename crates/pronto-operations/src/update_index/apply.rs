@@ -28,12 +28,12 @@ pub(super) struct Apply<'a> {
     watch: &'a Watch<'a>,
     pub(super) events: Vec<Event>,
     hashed: VecDeque<Hashed>,
-    /// The reason why the actions after the last one are not carried out.
+    /// The reason why the remaining actions are not carried out.
     stop: Option<UpdateStop>,
 }
 
 /// The result of the actions.
-pub(super) struct Applied<'a> {
+pub(super) struct AppliedActions<'a> {
     pub(super) edit: IndexEdit<'a>,
     pub(super) events: Vec<Event>,
     /// The reason why the index must not be written.
@@ -59,8 +59,8 @@ impl<'a> Apply<'a> {
         })
     }
 
-    pub(super) fn finish(self) -> Result<Applied<'a>> {
-        Ok(Applied {
+    pub(super) fn finish(self) -> Result<AppliedActions<'a>> {
+        Ok(AppliedActions {
             edit: self.stage.into_edit()?,
             events: self.events,
             stop: self.stop,

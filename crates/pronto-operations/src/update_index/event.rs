@@ -99,7 +99,7 @@ pub enum UpdateStop {
         /// Whether the entry is from a list (`--index-info`).
         from_list: bool,
     },
-    /// The operation fails, as described at [`update_index`](super::update_index()).
+    /// The operation failed for a reason that [`update_index`](super::update_index()) documents.
     Operation(Error),
     /// A file cannot be converted or examined.
     Failed(Error),

@@ -123,7 +123,7 @@ pub struct AddedWorktree {
     /// Whether `share_submodules` was requested and there are submodules, which are not checked out
     /// yet.
     pub has_submodules: bool,
-    /// Whether the new branch could not be made. In that case nothing was done.
+    /// Whether the new branch could not be created. In this case nothing was changed.
     pub lacks_branch: bool,
 }
 
@@ -419,7 +419,7 @@ fn fill(
     reset::reset(inside, &options, watch)
 }
 
-/// Returns the failure to make the new branch, before anything else was done.
+/// Returns the failure to create the new branch, which is the first change of the operation.
 fn without_branch(error: Error) -> PartialFailure<AddedWorktree> {
     let added = AddedWorktree {
         lacks_branch: true,

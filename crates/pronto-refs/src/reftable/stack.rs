@@ -46,7 +46,7 @@ pub struct StackOptions {
     pub geometric_factor: u8,
     /// The time to wait for the lock (`reftable.lockTimeout`).
     pub lock_timeout: Duration,
-    /// Whether locks name their holder (`core.lockfilePid`).
+    /// Whether locks record the process id of their holder (`core.lockfilePid`).
     pub records_process: bool,
     /// The way to flush written tables (`core.fsync` with `reference`).
     pub sync: SyncMethod,

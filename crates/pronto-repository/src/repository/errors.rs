@@ -17,7 +17,8 @@ pub fn from_odb(error: pronto_odb::Error) -> Error {
     })
 }
 
-/// An error of packs, or of the files beside them, as one of the repository.
+/// Converts an error of packs, or of the files beside packs, and keeps its kind where there is an
+/// equivalent.
 #[cold]
 pub fn from_pack(error: pronto_pack::Error) -> Error {
     use pronto_pack::ErrorKind as Below;
@@ -75,7 +76,7 @@ pub fn from_index(error: pronto_index::Error) -> Error {
 mod tests {
     use super::*;
 
-    /// Returns the kind that an error of `kind` gets from `lift`.
+    /// Returns the kind to which `lift` converts an error of `kind`.
     fn lifted<K>(kind: K, lift: fn(pronto_io::error::Error<K>) -> Error) -> ErrorKind {
         *lift(pronto_io::error::Error::new(kind, "an error")).kind()
     }

@@ -55,8 +55,10 @@ impl Deref for UngraftedRepository<'_> {
 }
 
 impl Repository {
-    /// Returns this repository without replacements (`refs/replace/`) and grafts. Packs for others are made from it:
-    /// they receive what ids name, and histories as they were written. Its notices are discarded.
+    /// Returns this repository without replacements (`refs/replace/`) and grafts. Packs for other
+    /// repositories are made from the result, so that these repositories receive the original
+    /// objects and histories. If this repository has replacements or grafts, the result is opened
+    /// again and discards its notices.
     ///
     /// # Errors
     /// Fails if its refs, object store or grafts cannot be read.

@@ -391,7 +391,8 @@ fn load_config(git_dir: &Path, environment: &Environment) -> Result<Config> {
     loader.system()?.global().local().command().load()
 }
 
-/// Checks that the settings are supported. If not, removes the directory `new`, which is still empty.
+/// Checks that the library supports the settings in effect. Removes the still empty directory `new`
+/// otherwise.
 fn require_support(
     config: &Config,
     environment: &Environment,
@@ -405,7 +406,7 @@ fn require_support(
     })
 }
 
-/// Returns whether the directory is new.
+/// Creates the directory `path`. Returns whether the directory is new.
 fn make_directory(path: &Path) -> Result<bool> {
     match std::fs::create_dir(path) {
         Ok(()) => Ok(true),

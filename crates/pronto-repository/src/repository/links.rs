@@ -12,8 +12,9 @@ use crate::{Error, ErrorKind, Result};
 /// the shallow boundary. `buffer` holds the content of the commit afterwards.
 ///
 /// # Errors
-/// [`MissingObject`](ErrorKind::MissingObject), [`Object`](ErrorKind::Object) if the object is not a commit, or
-/// [`Corrupt`](ErrorKind::Corrupt).
+/// Fails with [`MissingObject`](ErrorKind::MissingObject) if the object does not exist,
+/// [`Object`](ErrorKind::Object) if the object is not a commit, or [`Corrupt`](ErrorKind::Corrupt)
+/// if the object is damaged.
 pub fn links_in(store: &Store, id: &oid, buffer: &mut Vec<u8>) -> Result<CommitLinks> {
     let fail = |kind, message: &str| Err(Error::new(kind, message).on_object(id));
     match store.find(id, buffer).map_err(from_odb)? {

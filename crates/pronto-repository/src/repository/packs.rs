@@ -34,7 +34,8 @@ pub fn indexer_options(config: &Config, hash: Kind) -> Result<Options> {
             return Err(Error::new(ErrorKind::ConfigValue, message));
         }
     };
-    // Git reads it when it meets a large object.
+    // Git reads `core.bigFileThreshold` only for large objects, so that a malformed value has no
+    // effect here.
     if let Ok(Some(bytes)) = config.u64("core.bigfilethreshold") {
         options.big_file_threshold_bytes = bytes;
     }

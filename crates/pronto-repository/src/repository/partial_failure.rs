@@ -1,24 +1,25 @@
-//! Errors of operations that had already changed something.
+//! Errors of operations that may have changed something before the failure.
 
 use std::fmt;
 
 use crate::{Error, ErrorKind};
 
-/// An error that ended an operation, with the report of what was done before.
+/// An error that ended an operation, with the report of the work done before the error.
 ///
-/// It converts into its [`error`](Self::error), for callers that do not need the report.
+/// A `PartialFailure` converts into its [`error`](Self::error), for callers that do not need the
+/// report.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct PartialFailure<R, E = Error> {
-    /// The reason why the operation ended.
+    /// The error that ended the operation.
     pub error: E,
-    /// The report of what was done before. `None` if the operation ended before it changed or examined
-    /// anything that a caller reports.
+    /// The report of the work done before the error. `None` if the operation failed before there
+    /// was anything to report.
     pub report: Option<Box<R>>,
 }
 
 impl<R, E> PartialFailure<R, E> {
-    /// Returns the failure of an operation that has done what `report` describes.
+    /// Creates the failure of an operation that has done the work described by `report`.
     pub fn new(error: impl Into<E>, report: R) -> Self {
         PartialFailure {
             error: error.into(),

@@ -1,7 +1,8 @@
 //! Settings, environment variables and hooks of Git that this library does not implement.
 //!
-//! An operation that would have to obey one of them refuses to begin: it calls [`require`] before its first side effect.
-//! [`check`] returns all that an operation lacks, so that a program can choose git for it, or show it to the user.
+//! An operation that would have to obey such a setting refuses to begin: it calls [`require`] before its first side
+//! effect. [`check`] returns all settings, variables and hooks that an operation lacks, so that a program can run git
+//! instead, or show them to the user.
 //!
 //! The rows of [`SETTINGS`], [`VARIABLES`] and [`GUARDED`] name the operations. A repository is compared with them once,
 //! in a pass over its configuration and the variables of its [`Environment`]; after that, [`require`] tests one number.
@@ -23,13 +24,13 @@ use crate::config::{Config, ConfigEntry, ConfigKey};
 use crate::environment::Environment;
 use crate::{Error, ErrorKind, Repository, Result, hooks};
 
-pub use guarded::{GUARDED, Guarded};
+pub use guarded::{GUARDED, GuardedSection};
 pub use operation::{Operation, Operations};
-pub use row::{Place, Row, When};
+pub use row::{KeyForm, LackingRow, ValueCondition};
 pub use settings::SETTINGS;
 pub use variables::VARIABLES;
 
-/// The hook that no operation runs which implies [`Operation::RefreshIndex`].
+/// The hook of operations that write the index, which none of them runs.
 const INDEX_HOOK: &str = "post-index-change";
 
 /// No row of [`SETTINGS`] has a longer name.
@@ -37,24 +38,24 @@ const LONGEST_NAME: usize = 64;
 
 /// A setting, an environment variable or a hook that is in effect, and that an operation does not implement.
 ///
-/// `Display` names it for users, without its value, which may be a secret.
+/// `Display` writes the kind and the name for users, without the value, which may be a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Lacking {
-    /// The form in which it is there.
-    pub source: Source,
+    /// Whether this is a setting, a variable or a hook.
+    pub source: LackingSource,
     /// The key in canonical form, the name of the variable, or the event of the hook.
     pub name: BString,
     /// The value; `None` for hooks, and for keys without a value.
     pub value: Option<BString>,
-    /// The consequence that it has in Git, and would not have here.
+    /// The effect in Git that the operation would not have.
     pub reason: &'static str,
 }
 
 /// The form of a [`Lacking`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Source {
+pub enum LackingSource {
     /// A configured variable.
     Setting,
     /// An environment variable.
@@ -66,9 +67,9 @@ pub enum Source {
 impl fmt::Display for Lacking {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let noun = match self.source {
-            Source::Setting => "setting",
-            Source::Variable => "variable",
-            Source::Hook => "hook",
+            LackingSource::Setting => "setting",
+            LackingSource::Variable => "variable",
+            LackingSource::Hook => "hook",
         };
         write!(f, "{noun} '{}'", self.name)
     }
@@ -78,15 +79,18 @@ impl Lacking {
     fn into_error(self) -> Error {
         let message = format!("{self} is not implemented natively: {}", self.reason);
         let hint = match self.source {
-            Source::Setting | Source::Variable => "unset it, or use git for this operation",
-            Source::Hook => "remove it, or use git for this operation",
+            LackingSource::Setting | LackingSource::Variable => {
+                "unset it, or use git for this operation"
+            }
+            LackingSource::Hook => "remove it, or use git for this operation",
         };
         Error::new(ErrorKind::Unsupported, message).with_hint(hint)
     }
 }
 
 /// Returns all settings, variables and hooks that are in effect in `repository` and that `operation`, or an operation
-/// that it implies, does not implement. Costs a pass over the configuration if there are any.
+/// that `operation` implies, does not implement. Costs a pass over the configuration at the first call for a repository,
+/// and another pass if the result is not empty. Any thread may call this function.
 pub fn check(repository: &Repository, operation: Operation) -> Vec<Lacking> {
     let mut all = Vec::new();
     if lacking_of(repository).intersects(operation.with_implied()) {
@@ -96,12 +100,12 @@ pub fn check(repository: &Repository, operation: Operation) -> Vec<Lacking> {
     all
 }
 
-/// Fails if [`check`] returns something. Costs a pass over the configuration at the first call for a repository, and
-/// nothing later; for operations that write the index also one system call.
+/// Fails if the result of [`check`] is not empty. Costs a pass over the configuration at the first call for a repository,
+/// and nothing later; for operations that write the index also one system call. Any thread may call this function.
 ///
 /// # Errors
-/// [`ErrorKind::Unsupported`]: the message names the first setting, variable or hook and the reason, and the hint says how to
-/// continue.
+/// Fails with [`ErrorKind::Unsupported`]. The message names the first setting, variable or hook and the reason, and the
+/// hint advises how to continue.
 pub fn require(repository: &Repository, operation: Operation) -> Result<()> {
     let wanted = operation.with_implied();
     if lacking_of(repository).intersects(wanted) {
@@ -113,8 +117,8 @@ pub fn require(repository: &Repository, operation: Operation) -> Result<()> {
     }
 }
 
-/// Does the same as [`check`] for an operation that works without a repository, or makes one: with the configuration and the
-/// environment that it has.
+/// Does the same as [`check`] for an operation that works without a repository or creates one, with the given
+/// configuration and environment. Costs a pass over both. Hooks are not checked.
 pub fn check_settings(
     operation: Operation,
     config: &Config,
@@ -132,10 +136,11 @@ pub fn check_settings(
     all
 }
 
-/// Does the same as [`require`] for an operation that works without a repository, or makes one.
+/// Does the same as [`require`] for an operation that works without a repository or creates one, with the given
+/// configuration and environment. Costs a pass over both. Hooks are not checked.
 ///
 /// # Errors
-/// As for [`require`].
+/// Fails with [`ErrorKind::Unsupported`], as [`require`] does.
 pub fn require_settings(
     operation: Operation,
     config: &Config,
@@ -163,7 +168,7 @@ fn lacking_hook(operation: Operation, repository: &Repository) -> Option<Lacking
             .has_index_hook
             .get_or_init(|| hooks::exists(repository, INDEX_HOOK));
     lacks.then(|| Lacking {
-        source: Source::Hook,
+        source: LackingSource::Hook,
         name: INDEX_HOOK.into(),
         value: None,
         reason: "it would not be notified of the new index",
@@ -171,15 +176,15 @@ fn lacking_hook(operation: Operation, repository: &Repository) -> Option<Lacking
 }
 
 /// A row that is in effect.
-struct Found<'a> {
+struct EffectiveRow<'a> {
     operations: Operations,
-    source: Source,
+    source: LackingSource,
     name: &'a BStr,
     value: Option<&'a BStr>,
     reason: &'static str,
 }
 
-impl Found<'_> {
+impl EffectiveRow<'_> {
     fn into_lacking(self) -> Lacking {
         Lacking {
             source: self.source,
@@ -194,29 +199,29 @@ impl Found<'_> {
 fn found<'a>(
     config: &'a Config,
     environment: &'a Environment,
-) -> impl Iterator<Item = Found<'a>> + 'a {
+) -> impl Iterator<Item = EffectiveRow<'a>> + 'a {
     let variables = environment.with_prefix("GIT_");
     let variables = variables.filter_map(|(name, value)| variable(name, value));
     variables.chain(config.iter().filter_map(|entry| setting(config, &entry)))
 }
 
-fn variable<'a>(name: &'a [u8], value: &'a [u8]) -> Option<Found<'a>> {
+fn variable<'a>(name: &'a [u8], value: &'a [u8]) -> Option<EffectiveRow<'a>> {
     let row = find(VARIABLES, name)?;
     let (name, value) = (name.as_bstr(), Some(value.as_bstr()));
-    row.when.holds(value).then_some(Found {
+    row.when.holds(value).then_some(EffectiveRow {
         operations: row.operations,
-        source: Source::Variable,
+        source: LackingSource::Variable,
         name,
         value,
         reason: row.reason,
     })
 }
 
-fn setting<'a>(config: &'a Config, entry: &ConfigEntry<'a>) -> Option<Found<'a>> {
+fn setting<'a>(config: &'a Config, entry: &ConfigEntry<'a>) -> Option<EffectiveRow<'a>> {
     let key = ConfigKey::split(entry.key);
-    let mut found = Found {
+    let mut found = EffectiveRow {
         operations: Operations::NONE,
-        source: Source::Setting,
+        source: LackingSource::Setting,
         name: entry.key,
         value: entry.value,
         reason: "",
@@ -234,7 +239,7 @@ fn setting<'a>(config: &'a Config, entry: &ConfigEntry<'a>) -> Option<Found<'a>>
     Some(found)
 }
 
-fn find_setting(key: &ConfigKey<'_>) -> Option<&'static Row> {
+fn find_setting(key: &ConfigKey<'_>) -> Option<&'static LackingRow> {
     let mut name = [0; LONGEST_NAME];
     let (section, variable) = (key.section.as_bytes(), key.variable.as_bytes());
     let name = name.get_mut(..section.len() + 1 + variable.len())?;
@@ -244,7 +249,7 @@ fn find_setting(key: &ConfigKey<'_>) -> Option<&'static Row> {
     find(SETTINGS, name)
 }
 
-fn find(rows: &'static [Row], name: &[u8]) -> Option<&'static Row> {
+fn find(rows: &'static [LackingRow], name: &[u8]) -> Option<&'static LackingRow> {
     let at = rows
         .binary_search_by(|row| row.name.as_bytes().cmp(name))
         .ok()?;

@@ -32,7 +32,7 @@ const WRONG_CHECKSUM: u8 = 2;
 /// Options for verifying a commit-graph.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct VerifyOptions {
+pub struct VerifyGraphOptions {
     /// The object directory, if not the repository's own: one of its alternates (`--object-dir`).
     pub object_dir: Option<PathBuf>,
     /// Verify only the topmost layer (`--shallow`).
@@ -40,8 +40,8 @@ pub struct VerifyOptions {
 }
 
 /// Compares the commit-graph of an object directory (by default the repository's own) with the
-/// commits. Calls `report` with each fault. Without a
-/// graph there are none.
+/// commits. Calls `report` with each fault. An object directory without a commit-graph has no
+/// faults.
 ///
 /// Costs reading every commit.
 ///
@@ -50,7 +50,7 @@ pub struct VerifyOptions {
 /// or [`ErrorKind::Io`] if the file exists and cannot be opened.
 pub fn verify(
     repository: &Repository,
-    options: &VerifyOptions,
+    options: &VerifyGraphOptions,
     watch: &Watch<'_>,
     report: &mut dyn FnMut(GraphFault),
 ) -> Result<GraphCheck> {

@@ -14,7 +14,7 @@ use super::{CHAIN, LAYER_ENDINGS, MidxContext, MidxWriteOptions};
 /// Options for removing unused packs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct ExpireOptions {
+pub struct ExpirePacksOptions {
     /// The object directory, if not the repository's own: one of its alternates (`--object-dir`).
     pub object_dir: Option<PathBuf>,
 }
@@ -24,7 +24,11 @@ pub struct ExpireOptions {
 ///
 /// # Errors
 /// As [`write`](super::write()); or it is a chain.
-pub fn expire(repository: &Repository, options: &ExpireOptions, watch: &Watch<'_>) -> Result<()> {
+pub fn expire(
+    repository: &Repository,
+    options: &ExpirePacksOptions,
+    watch: &Watch<'_>,
+) -> Result<()> {
     let work = MidxContext::new(repository, options.object_dir.as_ref(), watch)?;
     let Some(present) = work.present()? else {
         return Ok(());

@@ -20,16 +20,16 @@ use crate::pack_objects::packing_options;
 pub struct RepackOptions {
     /// The object directory, if not the repository's own: one of its alternates (`--object-dir`).
     pub object_dir: Option<PathBuf>,
-    /// The size of the packs that are combined (`--batch-size`); zero combines all.
+    /// The total size in bytes of the packs to combine (`--batch-size`). Zero combines all packs.
     pub batch_bytes: u64,
 }
 
-/// Combines the objects of the multi-pack-index into a new pack, and writes the index again.
-/// The old packs stay, without use, until [`expire`](super::expire()). With
-/// [`batch_bytes`](RepackOptions::batch_bytes) only as many packs are combined, from old to young, as together have that
-/// size, and none that has it alone; zero combines all. Kept packs (`.keep`, without
-/// `repack.packKeptObjects`) and cruft packs are skipped. Returns `None` if there are fewer
-/// than two packs to combine.
+/// Combines the objects of the multi-pack-index into a new pack, and writes the index again. The
+/// old packs stay, without use, until [`expire`](super::expire()). Packs are combined from old to
+/// young until their total size reaches [`batch_bytes`](RepackOptions::batch_bytes); a pack that
+/// has this size alone is skipped. Zero combines all packs. Kept packs (`.keep`, without
+/// `repack.packKeptObjects`) and cruft packs are skipped. Returns `None` if there are fewer than
+/// two packs to combine.
 ///
 /// # Errors
 /// Fails with `ErrorKind::Object` if an object cannot be read, `ErrorKind::Io` if a file cannot be

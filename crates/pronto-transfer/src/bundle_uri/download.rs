@@ -101,7 +101,7 @@ impl BundleImport<'_> {
         Ok(Box::new(download.map_err(connection::from_wire)?))
     }
 
-    /// Returns which protocols are allowed for an address with `protocol` of this provenance.
+    /// Returns the policy of allowed protocols for a URL with `protocol` and the provenance `from`.
     fn policy(&self, protocol: &str, from: &Provenance) -> Result<TransportPolicy> {
         let (config, environment) = (self.repository.config(), self.repository.environment());
         let mut policy = connection::policy(config, environment, protocol)?;

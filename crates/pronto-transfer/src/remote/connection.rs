@@ -218,7 +218,8 @@ fn options(
     options.directory = Some(environment.working_dir().to_owned());
     options.environment = changes.collect();
     options.family = settings.family;
-    // Git reads the setting when it asks for objects: see `check_session_id`.
+    // A malformed value has no effect here, because Git reads `transfer.advertiseSID` only when it
+    // requests objects: see `check_session_id`.
     options.session_id = session_id(config, environment).unwrap_or_default();
     options.policy = policy(config, environment, address.protocol())?;
     if let Some(server) = settings.server.as_deref().or(environment.server()) {
@@ -273,19 +274,21 @@ fn version(config: &Config, environment: &Environment) -> Result<ProtocolVersion
     }
 }
 
-/// Checks the value of `transfer.advertiseSID`, which Git reads when it asks for objects.
+/// Checks the value of `transfer.advertiseSID`, which Git reads when it requests objects.
 ///
 /// # Errors
-/// The setting is not a boolean.
+/// Fails if the setting is not a boolean.
 pub fn check_session_id(config: &Config) -> Result<()> {
     config.bool("transfer.advertisesid").map(|_| ())
 }
 
-/// Returns which transports the user allows. The transport of `protocol` is about to be used: only its settings have to be
-/// well formed, and others that are malformed allow nothing.
+/// Returns the policy of transports that the user allows (`protocol.allow`, `protocol.NAME.allow`).
+/// The caller is about to use the transport of `protocol`, so that only the settings for `protocol`
+/// must be well formed. Another transport with a malformed setting is not allowed.
 ///
 /// # Errors
-/// A configured value about `protocol` is none that Git knows.
+/// Fails with [`ErrorKind::ConfigValue`] if the setting for `protocol` has a value that Git does
+/// not know.
 pub fn policy(
     config: &Config,
     environment: &Environment,

@@ -87,7 +87,8 @@ impl Settings {
             sideband_all: flag("uploadpack.allowsidebandall")?,
             packfile_uris: config.raw("uploadpack.blobpackfileuri").is_some(),
             session_id: flag("transfer.advertisesid")?,
-            // Git reads it for version 2 of the protocol alone.
+            // Git reads `transfer.advertiseObjectInfo` only for protocol version 2, so that a
+            // malformed value has no effect here.
             object_info: flag("transfer.advertiseobjectinfo").unwrap_or(false),
             bundle_uris: config.bool("uploadpack.advertisebundleuris")?,
             hidden: Hidden::configured(config),

@@ -56,7 +56,8 @@ impl Ssh {
         match ssh.log_in() {
             Ok(()) => Some(ssh),
             Err(reason) => {
-                eprintln!("the current user cannot log in: {reason}");
+                let missing = format!("the current user cannot log in: {reason}");
+                test_support::report_skip(&missing, &test_support::INSTALL);
                 None
             }
         }

@@ -208,7 +208,7 @@ impl FilterPrograms {
         Ok(FilterAnswer::Unfiltered)
     }
 
-    /// Stores the warnings about a program that failed, with its exit code if it had one.
+    /// Stores the warnings about a failed program, with the exit code if there is one.
     fn warn_of_failure(&mut self, driver: &Driver, direction: Direction, code: Option<i64>) {
         let command = driver.process.as_ref().or(match direction {
             Direction::ToWorktree => driver.smudge.as_ref(),
@@ -279,7 +279,8 @@ impl Drop for FilterPrograms {
     }
 }
 
-/// Returns the warnings about a program that does not exist; `None` if it exists, or if only a shell can tell.
+/// Returns the warnings about a filter program that does not exist. Returns `None` if the program
+/// exists, or if the command is a path or needs a shell.
 fn missing_program(driver: &Driver, direction: Direction) -> Option<Vec<FilterWarning>> {
     use std::os::unix::ffi::OsStrExt;
     let given = |command: &'_ Option<BString>| command.clone().filter(|text| !text.is_empty());

@@ -64,7 +64,8 @@ impl ToGit {
     /// Returns the conversion of `path`.
     ///
     /// # Errors
-    /// When an attributes file cannot be read, or a setting is malformed.
+    /// Fails if an attributes file cannot be read, or with `ErrorKind::Filter` if a setting is
+    /// malformed.
     pub fn conversion(&mut self, path: &BStr) -> Result<PathConversion, Error> {
         self.settings.check_towards_git()?;
         let states = self.attributes.states(path)?;

@@ -66,7 +66,7 @@ pub enum FilterWarning {
     ProgramMissing {
         /// The command of the program.
         command: BString,
-        /// Whether it would have been a process for many files.
+        /// Whether the program is a long-running process for many files (`filter.NAME.process`).
         is_process: bool,
     },
     /// A checkout would not restore the present line endings (`core.safecrlf`).

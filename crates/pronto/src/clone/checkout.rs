@@ -44,7 +44,7 @@ pub(super) fn check_out(
     Ok(())
 }
 
-/// Returns whether an error of this kind ends the checkout, and not the clone.
+/// Returns whether an error of this kind ends the checkout, but does not fail the clone.
 fn is_of_checkout(kind: ErrorKind) -> bool {
     use ErrorKind::{ConfigValue, Corrupt, Hostile, MissingObject, Object};
     matches!(

@@ -1,5 +1,5 @@
-//! An operation of the library refuses a setting, variable or hook that it does not implement, before it changes
-//! anything.
+//! Checks that each operation of the library refuses the settings, variables and hooks that the
+//! operation does not implement, before any change.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use bstr::{BStr, ByteSlice as _};
 use pronto::remote::Remote;
-use pronto::support::{self, GUARDED, Operation, Operations, Place, SETTINGS, Source, When};
+use pronto::support::{
+    self, GUARDED, KeyForm, LackingSource, Operation, Operations, SETTINGS, ValueCondition,
+};
 use pronto::{
     Environment, ErrorKind, Repository, Result, Watch, add, archive, attributes, bundle,
     checkout_index, checkout_paths, clone, commit, commit_graph, configured_remotes, diff, fetch,
@@ -18,7 +20,7 @@ use pronto::{
 
 use crate::support::Sandbox;
 
-/// The variable of the environment that has the first configured key.
+/// The environment variable that contains the first configured key.
 const FIRST_KEY: &str = "GIT_CONFIG_KEY_0";
 
 /// A call of the library.
@@ -39,7 +41,7 @@ fn origin(repository: &Repository) -> Remote {
     Remote::find(repository, BStr::new("origin")).expect("it is configured")
 }
 
-/// Calls that would change or send something, and readers of attributes.
+/// Calls that change or send something, and calls that read attributes.
 const CALLS: &[Call] = &[
     call(Operation::Add, |repository, _| {
         _ = add::add(repository, &add::Options::default(), &watch())?;
@@ -210,7 +212,7 @@ const CALLS: &[Call] = &[
     }),
 ];
 
-/// A repository with two branches and a remote, of which the index is up to date.
+/// Creates a repository with two branches, a remote and an up-to-date index.
 fn prepared() -> Sandbox {
     let sandbox = Sandbox::with_files();
     sandbox.git("", &["clone", "-q", "--bare", "r", "remote"]);
@@ -236,11 +238,11 @@ fn configure(environment: &mut Environment, key: &str, value: &str) {
 }
 
 /// Returns a value that puts a setting in effect.
-fn value(when: When) -> &'static str {
+fn value(when: ValueCondition) -> &'static str {
     match when {
-        When::True => "true",
-        When::False => "false",
-        When::Set | When::NotEmpty | When::Not(_) => "0660",
+        ValueCondition::True => "true",
+        ValueCondition::False => "false",
+        ValueCondition::Set | ValueCondition::NotEmpty | ValueCondition::Not(_) => "0660",
     }
 }
 
@@ -261,8 +263,8 @@ fn contents(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     all
 }
 
-/// Checks that each call whose operation is concerned is refused because of `name`, and that nothing changes. Returns the
-/// number of these calls.
+/// Checks that each call of an operation in `operations` is refused because of `name`, and that
+/// nothing changes. Returns the number of these calls.
 fn refused(
     sandbox: &Sandbox,
     environment: &Environment,
@@ -296,13 +298,13 @@ fn every_unsupported_setting_is_refused() {
     for row in SETTINGS {
         let (section, variable) = row.name.split_once('.').expect("two parts");
         let key = match row.place {
-            Place::Section => row.name.to_owned(),
-            Place::Subsection | Place::Either => format!("{section}.https://x/.{variable}"),
+            KeyForm::Section => row.name.to_owned(),
+            KeyForm::Subsection | KeyForm::Either => format!("{section}.https://x/.{variable}"),
         };
         let mut environment = environment(&sandbox);
         configure(&mut environment, &key, value(row.when));
         let calls = refused(&sandbox, &environment, row.operations, &key);
-        // Peers are served by another crate.
+        // Another crate serves peers.
         let is_elsewhere = row.name == "receive.maxinputsize";
         assert_eq!(calls == 0, is_elsewhere, "{key}");
     }
@@ -349,7 +351,7 @@ fn the_hook_of_the_index_is_refused_by_its_writers() {
         let repository = Repository::discover(Path::new("."), &environment).expect("it is there");
         let lacking = support::check(&repository, call.operation);
         assert_eq!(lacking.len(), 1, "{lacking:?}");
-        assert_eq!(lacking[0].source, Source::Hook);
+        assert_eq!(lacking[0].source, LackingSource::Hook);
         assert_eq!(lacking[0].to_string(), "hook 'post-index-change'");
         let error = (call.run)(&repository, &sandbox).expect_err("it is refused");
         assert_eq!(*error.kind(), ErrorKind::Unsupported, "{error}");

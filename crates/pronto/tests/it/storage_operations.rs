@@ -40,7 +40,7 @@ fn a_commit_graph_is_written_and_verified() {
         let repository = sandbox.open("r");
         let verdict = commit_graph::verify(
             &repository,
-            &commit_graph::VerifyOptions::default(),
+            &commit_graph::VerifyGraphOptions::default(),
             &watch,
             &mut report,
         );
@@ -84,7 +84,7 @@ fn a_multi_pack_index_is_written_verified_and_repacked() {
     .expect("it can be repacked");
     multi_pack_index::expire(
         &sandbox.open("r"),
-        &multi_pack_index::ExpireOptions::default(),
+        &multi_pack_index::ExpirePacksOptions::default(),
         &watch,
     )
     .expect("what is in no use can go");

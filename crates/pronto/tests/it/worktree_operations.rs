@@ -355,7 +355,7 @@ fn failures_after_a_change_have_the_report_of_what_was_done() {
     sandbox.git("r", &["commit", "-qam", "two"]);
     let repository = sandbox.open("r");
     let lock = |name: &str| sandbox.root.join("r/.git").join(format!("{name}.lock"));
-    // Files and index move before `HEAD`, which is locked.
+    // The switch updates the files and the index before `HEAD`, which is locked.
     std::fs::write(lock("HEAD"), "").expect("a lock");
     let mut options = switch::Options::default();
     options.to = switch::start_at(&repository, "side").expect("it can be read");
@@ -366,7 +366,7 @@ fn failures_after_a_change_have_the_report_of_what_was_done() {
     assert_eq!(report.new_head, switch::NewHead::Stayed);
     assert!(report.failed.is_empty());
     assert_eq!(sandbox.read("a").as_deref(), Some("a"));
-    // The same call completes it.
+    // The same call completes the switch.
     std::fs::remove_file(lock("HEAD")).expect("it is there");
     let outcome = switch::switch(&repository, &options, &Watch::none());
     assert!(matches!(outcome, Ok(switch::Outcome::Done(_))));
@@ -381,7 +381,8 @@ fn failures_after_a_change_have_the_report_of_what_was_done() {
     let failure = failure.expect_err("the branch is locked");
     assert_eq!(*failure.kind(), ErrorKind::Locked, "{failure}");
     assert!(failure.report.expect("files have moved").head.is_none());
-    // A failure before any change has no report, and is an error of the library for `?`.
+    // A failure before any change has no report. `?` converts the failure into an error of the
+    // library.
     let mut options = switch::Options::default();
     options.create = Some(NewBranch::default());
     let failure = switch::switch(&repository, &options, &Watch::none());

@@ -7,7 +7,9 @@ use pronto::{ErrorKind, Repository, Watch};
 use super::Args;
 use crate::{CliError, Context};
 
-/// Returns whether a commit-graph is written, as the options or `fetch.writeCommitGraph` say, after a check that it can be.
+/// Returns whether the fetch writes a commit-graph, according to the options or
+/// `fetch.writeCommitGraph`. If so, checks first that pronto supports the settings of the
+/// repository for this operation.
 pub(super) fn is_wanted(args: &Args, repository: &Repository) -> Result<bool, CliError> {
     let is_wanted = match args.write_commit_graph {
         Some(decided) => decided,

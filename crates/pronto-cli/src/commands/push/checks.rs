@@ -9,7 +9,8 @@ use super::submodules::Recursion;
 use crate::terminal::colors::{ADVICE, PUSH, RemoteWords};
 use crate::{CliError, Context};
 
-/// Leaves calls of `push` to git whose settings are malformed, or concern what pronto lacks: git prints warnings.
+/// Hands calls of `push` to git if a setting is malformed, because git prints warnings about such
+/// values, or if a setting requests something that pronto lacks.
 pub(super) fn refuse_malformed_settings(repository: &Repository) -> Result<(), CliError> {
     let config = repository.config();
     for key in ["hook.jobs", "hook.pre-push.jobs"] {

@@ -1,4 +1,4 @@
-//! The output of `update-index`.
+//! Prints the output of `update-index`.
 
 use std::io::Write;
 
@@ -12,7 +12,7 @@ use crate::commands::shared::staging_failures::{explained, report_conversion, re
 use crate::terminal::text::sanitized_bytes;
 use crate::{CliError, Context, ExitCode};
 
-/// Returns the error of a failed update, after a report of the events before.
+/// Prints the events before the failure of an update, and returns the error.
 pub(super) fn failed(
     failure: PartialFailure<Vec<Event>, UpdateStop>,
     how: &UpdateFlags,
@@ -30,7 +30,7 @@ pub(super) fn failed(
     })
 }
 
-/// Reports the events of an update.
+/// Prints the events of an update.
 pub(super) fn print(
     events: Vec<Event>,
     how: &UpdateFlags,

@@ -83,7 +83,7 @@ pub(super) fn run(
     }
 }
 
-/// Returns the error of a failed addition, after a report of what was done before.
+/// Reports the work done before the failure of `worktree add`, and returns the error.
 fn failed(
     failure: PartialFailure<AddedWorktree>,
     quiet: bool,
@@ -100,14 +100,14 @@ fn failed(
                 _ => CliError::error(error.to_string()),
             }
         }
-        // Handing over is no longer possible.
+        // The call can no longer be handed over to git.
         None if *error.kind() == ErrorKind::Unsupported => CliError::fatal(error.to_string()),
         None => CliError::of(error),
     })
 }
 
-/// Returns what is carried, from options and configuration.
-/// Returns how many processes Git starts to fill the worktree, each of which reads the settings.
+/// Returns the number of processes that Git starts to fill the worktree. Each of them reads the
+/// settings.
 fn processes_of(preparation: &AddStep) -> u8 {
     match preparation {
         AddStep::Detached(_) => 1,
@@ -115,6 +115,8 @@ fn processes_of(preparation: &AddStep) -> u8 {
     }
 }
 
+/// Returns the selection of ignored files to copy to the worktree, from the options and the
+/// configuration.
 fn carry(args: &Args, config: &Config) -> Result<Carry, CliError> {
     if !args.carry.is_empty() && (args.no_checkout || args.orphan) {
         let other = if args.orphan { "orphan" } else { "no-checkout" };

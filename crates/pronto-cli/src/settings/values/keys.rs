@@ -45,7 +45,7 @@ const STYLES: Kind = Kind::ExactWords(
     &["merge", "diff3", "zdiff3"],
     "unknown style '{value}' given for '{key}'",
 );
-/// The submodules that differences leave out.
+/// The values of `diff.ignoreSubmodules`.
 const IGNORED_SUBMODULES: Kind = Kind::FatalExactWords(
     &["all", "untracked", "dirty", "none"],
     "bad --ignore-submodules argument: {value}",

@@ -39,9 +39,9 @@ pub enum Kind {
     ExactWords(&'static [&'static str], &'static str),
     /// One of these words, like [`Kind::Words`], but the command ends with the message alone.
     FatalWords(&'static [&'static str], &'static str),
-    /// As [`Kind::FatalWords`], but in exactly this case.
+    /// One of these words, like [`Kind::FatalWords`], but in exactly this case.
     FatalExactWords(&'static [&'static str], &'static str),
-    /// Anything: other values than those expected have no effect.
+    /// Any value. An unexpected value has no effect.
     Any,
     /// A colour. The key needs a value.
     Color,

@@ -92,9 +92,9 @@ impl Readers {
     pub const CONNECTION: Readers = Readers(1 << 39);
     /// The settings of receiving objects.
     pub const UNPACK: Readers = Readers(1 << 41);
-    /// `archive` alone.
+    /// The settings of `archive` alone.
     pub const ARCHIVE: Readers = Readers(1 << 42);
-    /// Reading objects from a pack that may be large.
+    /// The settings of reading a pack that may contain large objects (`core.bigFileThreshold`).
     pub const CONTENTS: Readers = Readers(1 << 43);
     /// Reading the URL of a remote (`transfer.credentialsInUrl`).
     pub const CREDENTIALS: Readers = Readers(1 << 40);
@@ -170,7 +170,7 @@ const MOVING: Readers = all(&[
     R::HOOKS,
 ]);
 
-/// Returns whether `arguments` of `switch` or `checkout` make a branch at `HEAD`.
+/// Returns whether the `arguments` of `switch` or `checkout` create a branch at `HEAD`.
 fn creates_at_head(arguments: &[OsString]) -> bool {
     let creates = |argument: &OsString| {
         ["-b", "-B", "-c", "-C", "--create", "--force-create"]
@@ -206,7 +206,7 @@ pub fn readers_of(command: &str, arguments: &[OsString]) -> Readers {
         "checkout" if arguments.iter().any(|argument| argument == "--") => {
             all(&[MOVING, R::INDEX, R::PRELOAD])
         }
-        // A branch that begins at `HEAD` moves no files.
+        // The creation of a branch at `HEAD` changes no files.
         "checkout" | "switch" if creates_at_head(arguments) => all(&[MOVING, R::NAMES]),
         "checkout" | "switch" => all(&[MOVING, R::INDEX, R::PRELOAD, R::PROMISOR]),
         "restore" => all(&[MOVING, R::INDEX, R::PRELOAD]),
@@ -306,7 +306,7 @@ fn of_history(command: &str, action: &[u8], arguments: &[OsString]) -> Readers {
     }
 }
 
-/// Returns whether `arguments` of `symbolic-ref` change or delete a ref.
+/// Returns whether the `arguments` of `symbolic-ref` change or delete a ref.
 fn changes_symbolic_ref(arguments: &[OsString]) -> bool {
     let plain = |argument: &&OsString| !argument.as_bytes().starts_with(b"-");
     let deletes = |argument: &OsString| argument == "-d" || argument == "--delete";

@@ -1,4 +1,4 @@
-//! Git's warnings about values that have no effect, which it prints while it reads them.
+//! Git's warnings about values without effect, which Git prints while it reads the configuration.
 
 use bstr::{BStr, ByteSlice as _};
 use pronto::config::{ConfigEntry, ConfigKey, value};
@@ -6,22 +6,23 @@ use pronto::durability::Fsync;
 
 use crate::terminal::text::write_to_stderr;
 
-/// The warnings of one reading of the configuration.
+/// The state of the warnings that one pass over the configuration prints.
 #[derive(Debug, Default)]
-pub(super) struct Warnings {
-    /// Whether `core.fsyncObjectFiles` was reported: Git does that once.
+pub(super) struct SettingWarnings {
+    /// Whether the deprecation of `core.fsyncObjectFiles` was reported. Git reports the deprecation
+    /// once per process.
     is_deprecation_reported: bool,
 }
 
-impl Warnings {
-    /// Returns the warnings of a process that has read the configuration before.
+impl SettingWarnings {
+    /// Returns the state in a process that has read the configuration before.
     pub(super) fn repeated() -> Self {
-        Warnings {
+        SettingWarnings {
             is_deprecation_reported: true,
         }
     }
 
-    /// Prints the warnings about `entry`, if it is about durability or hooks.
+    /// Prints the warnings about the value of `entry`, if the key is a durability or hook setting.
     pub(super) fn print(&mut self, entry: &ConfigEntry<'_>) {
         if entry.key.starts_with(b"core.fsync") {
             self.print_of_durability(entry);
@@ -30,7 +31,8 @@ impl Warnings {
         }
     }
 
-    /// Prints the warnings about `entry`, if it is about durability.
+    /// Prints the warnings about the value of `entry`, if the key is a durability setting
+    /// (`core.fsync`, `core.fsyncMethod`, `core.fsyncObjectFiles`).
     pub(super) fn print_of_durability(&mut self, entry: &ConfigEntry<'_>) {
         match entry.key.as_bytes() {
             b"core.fsync" => {
@@ -80,7 +82,7 @@ fn print_of_hooks(entry: &ConfigEntry<'_>) {
     ));
 }
 
-/// Warns of a value of `setting` that is unknown.
+/// Prints the warning about the unknown value `value` of `setting`.
 fn warn_of_unknown(setting: &str, value: &BStr) {
     warn(&format!("ignoring unknown {setting} '{value}'"));
 }

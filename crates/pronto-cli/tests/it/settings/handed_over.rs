@@ -4,7 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use pronto::support::{self, GUARDED, Operation, Operations, Place, Row, SETTINGS, When};
+use pronto::support::{
+    self, GUARDED, KeyForm, LackingRow, Operation, Operations, SETTINGS, ValueCondition,
+};
 use pronto_cli::settings::{CommandSetting, KEYS, VARIABLES, operations_of};
 
 use super::super::support::{Scratch, git, pronto, stderr, stdout};
@@ -180,15 +182,15 @@ fn check(output: &Output, name: &str, arguments: &[&str]) {
 }
 
 /// Returns a value that enables a setting.
-fn value(when: When) -> &'static str {
+fn value(when: ValueCondition) -> &'static str {
     match when {
-        When::True => "true",
-        When::False => "false",
-        When::Set | When::NotEmpty | When::Not(_) => "0660",
+        ValueCondition::True => "true",
+        ValueCondition::False => "false",
+        ValueCondition::Set | ValueCondition::NotEmpty | ValueCondition::Not(_) => "0660",
     }
 }
 
-/// Returns the calls of the commands that lack `setting`.
+/// Returns the calls of the commands that do not implement `setting`.
 fn calls_of(setting: &CommandSetting) -> Vec<Vec<&'static str>> {
     for command in setting.commands {
         assert!(CALLS.iter().any(|(name, _)| name == command), "{command}");
@@ -206,7 +208,7 @@ fn calls_of_operations(operations: Operations) -> Vec<Vec<&'static str>> {
     calls
 }
 
-/// Returns the calls of the commands that `is_meant` is true of.
+/// Returns the calls of the commands for which `is_meant` is true.
 fn calls(is_meant: impl Fn(&str) -> bool) -> Vec<Vec<&'static str>> {
     let calls = CALLS.iter().filter(|(name, _)| is_meant(name));
     calls
@@ -214,14 +216,14 @@ fn calls(is_meant: impl Fn(&str) -> bool) -> Vec<Vec<&'static str>> {
         .collect()
 }
 
-fn keys(lacking: &Row) -> Vec<String> {
+fn keys(lacking: &LackingRow) -> Vec<String> {
     let (section, variable) = lacking.name.split_once('.').expect("a key");
     let plain = lacking.name.to_owned();
     let inner = format!("{section}.https://example.com/.{variable}");
     match lacking.place {
-        Place::Section => vec![plain],
-        Place::Subsection => vec![inner],
-        Place::Either => vec![plain, inner],
+        KeyForm::Section => vec![plain],
+        KeyForm::Subsection => vec![inner],
+        KeyForm::Either => vec![plain, inner],
     }
 }
 

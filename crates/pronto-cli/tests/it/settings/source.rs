@@ -207,8 +207,8 @@ fn is_dotted(text: &str) -> bool {
     text.contains('.') && text.split('.').all(is_part)
 }
 
-/// Returns the string literals in the source of all crates except for tests and the tables of what is lacking,
-/// each with a file.
+/// Returns the string literals in the source of all crates, except for tests and the tables of
+/// settings that are not implemented. Maps each literal to a file that contains it.
 pub(super) fn texts() -> BTreeMap<String, String> {
     let mut texts = BTreeMap::new();
     let crates = std::fs::read_dir(top().join("crates")).expect("the crates");
@@ -226,7 +226,7 @@ fn collect(directory: &Path, texts: &mut BTreeMap<String, String>) {
     for entry in std::fs::read_dir(directory).expect("a directory of source") {
         let path = entry.expect("an entry").path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        // Modules of tests, and the tables of what is lacking.
+        // These are modules of tests, and the tables of settings that are not implemented.
         let is_apart = name.starts_with("tests")
             || path
                 .with_extension("")

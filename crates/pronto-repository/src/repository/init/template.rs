@@ -77,7 +77,7 @@ fn configured(environment: &Environment) -> Result<Option<PathBuf>> {
         .global()
         .command()
         .load()?;
-    // Git passes by a key without a value.
+    // Git ignores a key without a value.
     let entry = config.entry_of("init.templatedir");
     match entry.filter(|entry| entry.value.is_some()) {
         None => Ok(None),

@@ -1,12 +1,12 @@
-//! The receiver of notices, which the caller gives to a repository.
+//! The receiver of notices, which the caller registers with a repository.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{Notice, Severity};
 
-/// Receives the notices of repositories. A repository gets its receiver with
-/// [`with_notices`](crate::Repository::with_notices), and shares it with all threads that use it.
+/// Receives the notices of repositories. [`with_notices`](crate::Repository::with_notices)
+/// registers the receiver of a repository. All threads that use the repository share the receiver.
 ///
 /// ```
 /// use pronto_repository::{Notice, Notices};
@@ -22,7 +22,7 @@ pub trait Notices: Send + Sync {
     fn notice(&self, notice: Notice);
 }
 
-/// A shared receiver of notices. The default discards them.
+/// A shared receiver of notices. The default discards all notices.
 #[derive(Clone, Default)]
 pub struct NoticeReceiver(Option<Arc<dyn Notices>>);
 
@@ -62,17 +62,17 @@ impl Notices for NoticeQueue {
 }
 
 impl NoticeQueue {
-    /// Takes the collected notices.
+    /// Removes and returns the collected notices.
     pub fn take(&self) -> Vec<Notice> {
         self.lock(std::mem::take)
     }
 
-    /// Takes the collected notices of one severity, and leaves the others.
+    /// Removes and returns the collected notices of one severity.
     pub fn take_of(&self, severity: Severity) -> Vec<Notice> {
         self.take_where(|notice| notice.severity() == severity)
     }
 
-    /// Takes the collected notices that `is_wanted` selects, and leaves the others.
+    /// Removes and returns the collected notices for which `is_wanted` is true.
     pub fn take_where(&self, is_wanted: impl Fn(&Notice) -> bool) -> Vec<Notice> {
         self.lock(|notices| notices.extract_if(.., |notice| is_wanted(notice)).collect())
     }

@@ -5,22 +5,22 @@ use bstr::ByteSlice as _;
 use super::operation::{Operation, Operations};
 use crate::config::ConfigKey;
 
-/// The reason for every refusal by this table.
+/// The reason for every refusal because of this table.
 pub(super) const REASON: &str = "it is unknown, and settings of this section protect their users";
 
-/// A section whose settings protect the user: an unknown one is never ignored.
+/// A section whose settings protect the user. An unknown setting of the section is never ignored.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub struct Guarded {
-    /// The section, in lower case.
+pub struct GuardedSection {
+    /// The name of the section, in lower case.
     pub section: &'static str,
-    /// The operations that obey it.
+    /// The operations to which the settings of the section apply.
     pub operations: Operations,
-    /// Its variables in lower case, sorted.
+    /// The known variables of the section in lower case, sorted.
     pub known: &'static [&'static str],
 }
 
-/// Both sides of Git's protocol.
+/// The operations of both sides of Git's protocol.
 const PROTOCOL: &[Operation] = &[
     Operation::Connect,
     Operation::ReceivePackIntoView,
@@ -28,9 +28,10 @@ const PROTOCOL: &[Operation] = &[
     Operation::UploadPack,
 ];
 
-/// Sections of which no unknown variable is ignored, because it may protect the user.
-pub static GUARDED: &[Guarded] = &[
-    Guarded {
+/// The guarded sections. An unknown variable of these sections is not ignored, because the variable
+/// may protect the user.
+pub static GUARDED: &[GuardedSection] = &[
+    GuardedSection {
         section: "credential",
         operations: Operations::of(&[Operation::Connect]),
         known: &[
@@ -42,7 +43,7 @@ pub static GUARDED: &[Guarded] = &[
             "username",
         ],
     },
-    Guarded {
+    GuardedSection {
         section: "http",
         operations: Operations::of(&[Operation::Connect]),
         known: &[
@@ -96,22 +97,22 @@ pub static GUARDED: &[Guarded] = &[
             "version",
         ],
     },
-    Guarded {
+    GuardedSection {
         section: "protocol",
         operations: Operations::of(&[Operation::Clone, Operation::Fetch, Operation::Sync]),
         known: &["allow", "version"],
     },
-    Guarded {
+    GuardedSection {
         section: "safe",
         operations: Operations::of(&[Operation::Read]),
         known: &["barerepository", "directory"],
     },
-    Guarded {
+    GuardedSection {
         section: "sideband",
         operations: Operations::of(&[Operation::Connect]),
         known: &["allowcontrolcharacters"],
     },
-    Guarded {
+    GuardedSection {
         section: "transfer",
         operations: Operations::of(PROTOCOL),
         known: &[
@@ -126,9 +127,9 @@ pub static GUARDED: &[Guarded] = &[
     },
 ];
 
-/// Returns the section of `key`, if it is guarded and does not know the variable.
-pub(super) fn find(key: &ConfigKey<'_>) -> Option<&'static Guarded> {
-    let is_it = |guarded: &&Guarded| guarded.section.as_bytes() == key.section.as_bytes();
+/// Returns the guarded section of `key`, if the variable of `key` is unknown there.
+pub(super) fn find(key: &ConfigKey<'_>) -> Option<&'static GuardedSection> {
+    let is_it = |guarded: &&GuardedSection| guarded.section.as_bytes() == key.section.as_bytes();
     let guarded = GUARDED.iter().find(is_it)?;
     let variable = key.variable.as_bytes();
     let known = guarded

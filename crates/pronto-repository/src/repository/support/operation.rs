@@ -1,10 +1,11 @@
-//! The operations of the library, as far as the tables distinguish them.
+//! The operations of the library that the tables of unsupported settings distinguish.
 
-/// An operation of the library. Most have the name of Git's command; others are parts that several operations share.
+/// An operation of the library. Most variants are named after a command of Git. The other variants
+/// are parts that several operations share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Operation {
-    /// Reading a repository. All operations imply it.
+    /// Reading a repository. All operations imply `Read`.
     Read,
     /// Reading attributes, for conversions, differences and archives.
     ReadAttributes,
@@ -54,7 +55,7 @@ pub enum Operation {
     ReadTree,
     /// `receive-pack`.
     ReceivePack,
-    /// `receive-pack` into a view of a stored repository, in which no file stays.
+    /// `receive-pack` into a view of a stored repository. The files of the view are temporary.
     ReceivePackIntoView,
     /// `repack`.
     Repack,
@@ -85,7 +86,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Returns the operation with those that it implies.
+    /// Returns the set of this operation and all operations that this operation implies.
     pub const fn with_implied(self) -> Operations {
         use Operation::*;
         let parts: &[Operation] = match self {
@@ -153,7 +154,7 @@ impl Operations {
         self.0 & other.0 != 0
     }
 
-    /// Returns the operations of both sets.
+    /// Returns the union of both sets.
     pub(super) const fn or(self, other: Self) -> Self {
         Operations(self.0 | other.0)
     }

@@ -1,4 +1,4 @@
-//! A row of the tables: the name of a setting, the values with which it is in effect, and the operations that lack it.
+//! A row of the tables: the name of a setting, the values that put it into effect, and the operations that lack it.
 
 use bstr::BStr;
 
@@ -8,66 +8,66 @@ use crate::config::{ConfigKey, value};
 /// A setting or an environment variable that some operations do not implement.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub struct Row {
-    /// The environment variable, or `section.variable` in lower case.
+pub struct LackingRow {
+    /// The name of the environment variable, or `section.variable` in lower case.
     pub name: &'static str,
-    /// The form of a configured variable.
-    pub place: Place,
-    /// The values with which it is in effect.
-    pub when: When,
-    /// The operations that do not implement it, and which others imply.
+    /// The form of the key of a configured variable.
+    pub place: KeyForm,
+    /// The values that put the setting into effect.
+    pub when: ValueCondition,
+    /// The operations that do not implement the setting. Operations that imply one of them lack the setting, too.
     pub operations: Operations,
-    /// The consequence that it has in Git.
+    /// The effect of the setting in Git.
     pub reason: &'static str,
 }
 
-/// Whether a configured variable has a subsection.
+/// The form of a key: whether it has a subsection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// `section.variable`.
+pub enum KeyForm {
+    /// A key without a subsection: `section.variable`.
     Section,
-    /// `section.NAME.variable`.
+    /// A key with a subsection: `section.NAME.variable`.
     Subsection,
-    /// Both, as for settings of one URL.
+    /// A key with or without a subsection, such as a setting that may be limited to a URL.
     Either,
 }
 
-/// The values with which a setting is in effect.
+/// The values that put a setting into effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum When {
+pub enum ValueCondition {
     /// Any value.
     Set,
     /// Any value that is not empty.
     NotEmpty,
-    /// Any value but a false boolean.
+    /// Any value except a false boolean.
     True,
-    /// A boolean that is false.
+    /// A false boolean.
     False,
-    /// Any value but these.
+    /// Any value except these.
     Not(&'static [&'static str]),
 }
 
-impl Place {
+impl KeyForm {
     /// Returns whether `key` has this form.
     pub(super) fn admits(self, key: &ConfigKey<'_>) -> bool {
         match self {
-            Place::Section => key.subsection.is_none(),
-            Place::Subsection => key.subsection.is_some(),
-            Place::Either => true,
+            KeyForm::Section => key.subsection.is_none(),
+            KeyForm::Subsection => key.subsection.is_some(),
+            KeyForm::Either => true,
         }
     }
 }
 
-impl When {
-    /// Returns whether `value` puts the setting in effect; `None` is a key without a value.
+impl ValueCondition {
+    /// Returns whether `value` puts the setting into effect. `None` is a key without a value.
     pub fn holds(self, value: Option<&BStr>) -> bool {
         let is_false = || value::parse_bool(value) == Some(false);
         match self {
-            When::Set => true,
-            When::NotEmpty => value.is_none_or(|value| !value.is_empty()),
-            When::True => !is_false(),
-            When::False => is_false(),
-            When::Not(harmless) => {
+            ValueCondition::Set => true,
+            ValueCondition::NotEmpty => value.is_none_or(|value| !value.is_empty()),
+            ValueCondition::True => !is_false(),
+            ValueCondition::False => is_false(),
+            ValueCondition::Not(harmless) => {
                 let value = value.unwrap_or_default();
                 !harmless
                     .iter()
@@ -80,22 +80,22 @@ impl When {
 /// A row for a setting without a subsection, or for an environment variable.
 pub(super) const fn row(
     name: &'static str,
-    when: When,
+    when: ValueCondition,
     operations: &[Operation],
     reason: &'static str,
-) -> Row {
-    Row {
+) -> LackingRow {
+    LackingRow {
         name,
-        place: Place::Section,
+        place: KeyForm::Section,
         when,
         operations: Operations::of(operations),
         reason,
     }
 }
 
-impl Row {
-    /// Returns the row for the same setting in other places.
-    pub(super) const fn in_place(mut self, place: Place) -> Self {
+impl LackingRow {
+    /// Returns the row for keys of another form.
+    pub(super) const fn in_place(mut self, place: KeyForm) -> Self {
         self.place = place;
         self
     }
@@ -107,11 +107,13 @@ mod tests {
 
     #[test]
     fn values_put_settings_in_effect() {
-        let holds = |when: When, value: &str| when.holds(Some(value.into()));
-        assert!(When::True.holds(None) && holds(When::True, "nonsense"));
-        assert!(!holds(When::True, "off") && holds(When::False, "no"));
-        assert!(!holds(When::False, "nonsense") && !When::False.holds(None));
-        assert!(!holds(When::NotEmpty, "") && holds(When::Set, ""));
-        assert!(!holds(When::Not(&["a"]), "A") && holds(When::Not(&["a"]), "b"));
+        let holds = |when: ValueCondition, value: &str| when.holds(Some(value.into()));
+        assert!(ValueCondition::True.holds(None) && holds(ValueCondition::True, "nonsense"));
+        assert!(!holds(ValueCondition::True, "off") && holds(ValueCondition::False, "no"));
+        assert!(!holds(ValueCondition::False, "nonsense") && !ValueCondition::False.holds(None));
+        assert!(!holds(ValueCondition::NotEmpty, "") && holds(ValueCondition::Set, ""));
+        assert!(
+            !holds(ValueCondition::Not(&["a"]), "A") && holds(ValueCondition::Not(&["a"]), "b")
+        );
     }
 }
