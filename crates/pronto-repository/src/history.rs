@@ -18,7 +18,7 @@ use pronto_pack::commit_graph::{
     ChangedPaths, CommitGraph, GENERATION_INFINITY, GraphPosition, Options,
 };
 
-pub use crate::errors::from_pack as from_graph;
+use crate::errors::from_pack;
 use crate::objects::from_odb;
 use crate::repository::Notice;
 use crate::{Error, ErrorKind, Repository, Result};
@@ -182,7 +182,7 @@ impl<'a> Commits<'a> {
     pub fn tree(&self, number: CommitNumber) -> Result<Option<ObjectId>> {
         match (self.nodes[number as usize].name, self.graph) {
             (ParentPosition::Position(position), Some(graph)) => {
-                let commit = graph.commit_alone_at(position).map_err(from_graph)?;
+                let commit = graph.commit_alone_at(position).map_err(from_pack)?;
                 Ok(Some(commit.tree))
             }
             _ => Ok(self
@@ -199,7 +199,7 @@ impl<'a> Commits<'a> {
     /// [`ErrorKind::Io`].
     pub fn number(&mut self, id: &oid) -> Result<CommitNumber> {
         if let Some(graph) = self.graph
-            && let Some(position) = graph.find(id).map_err(from_graph)?
+            && let Some(position) = graph.find(id).map_err(from_pack)?
         {
             return self.number_at(graph, position);
         }
@@ -254,7 +254,7 @@ impl<'a> Commits<'a> {
         }
         let mut positions = std::mem::take(&mut self.positions);
         let commit = graph.commit_at(position, &mut positions);
-        let commit = commit.map_err(from_graph)?;
+        let commit = commit.map_err(from_pack)?;
         let node = HistoryNode {
             name: ParentPosition::Position(position),
             parents: self.link(positions.iter().copied().map(ParentPosition::Position)),
@@ -318,7 +318,7 @@ impl<'a> Commits<'a> {
         };
         match (self.links[at as usize], self.graph) {
             (ParentPosition::Position(position), _) => Ok(at_position(position)),
-            (ParentPosition::Id(id), Some(graph)) => match graph.find(&id).map_err(from_graph)? {
+            (ParentPosition::Id(id), Some(graph)) => match graph.find(&id).map_err(from_pack)? {
                 Some(position) => Ok(at_position(position)),
                 None => Ok(self.by_id.get(&id).copied()),
             },
@@ -346,7 +346,7 @@ impl<'a> Commits<'a> {
     fn id_of(&self, link: ParentPosition) -> Result<ObjectId> {
         match (link, self.graph) {
             (ParentPosition::Position(position), Some(graph)) => {
-                graph.id_at(position).map_err(from_graph)
+                graph.id_at(position).map_err(from_pack)
             }
             (ParentPosition::Id(id), _) => Ok(id),
             (ParentPosition::Position(_), None) => unreachable!("positions come from the graph"),

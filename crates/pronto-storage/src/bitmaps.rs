@@ -27,8 +27,8 @@ use pronto_odb::Store;
 use pronto_pack::bitmap::write::{self, BitmapContents};
 use pronto_pack::idx::PackIndex;
 use pronto_pack::pack::PackReader;
-use pronto_repository::history::from_graph;
 use pronto_repository::objects::from_odb;
+use pronto_repository::packs::from_pack;
 use pronto_repository::{Error, ErrorKind, Repository, Result};
 
 pub(crate) use objects::{BitmapObjects, MidxPack};
@@ -115,12 +115,12 @@ pub fn write(
 ) -> Result<PathBuf> {
     let work = BitmapContext::new(repository, watch)?;
     let (kind, access) = (repository.object_hash(), work.store.options().access);
-    let index = PackIndex::open(index_path, kind, access).map_err(from_graph)?;
+    let index = PackIndex::open(index_path, kind, access).map_err(from_pack)?;
     let pack_path = index_path.with_extension("pack");
-    let pack = PackReader::open(&pack_path, kind, access).map_err(from_graph)?;
-    pack.check_index(&index).map_err(from_graph)?;
+    let pack = PackReader::open(&pack_path, kind, access).map_err(from_pack)?;
+    pack.check_index(&index).map_err(from_pack)?;
     let objects = BitmapObjects::of_pack(&pack, &index)?;
-    let checksum = pack.checksum().map_err(from_graph)?;
+    let checksum = pack.checksum().map_err(from_pack)?;
     let target = index_path.with_extension("bitmap");
     work.write(&objects, tips, settings, checksum, &target)?;
     Ok(target)

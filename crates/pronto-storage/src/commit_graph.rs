@@ -15,7 +15,7 @@ use pronto_io::watch::Watch;
 use pronto_odb::Store;
 use pronto_pack::commit_graph::{ChangedPaths, CommitGraph, bloom};
 use pronto_repository::Notice;
-use pronto_repository::history::from_graph;
+use pronto_repository::packs::from_pack;
 use pronto_repository::support::{self, Operation};
 use pronto_repository::{Error, ErrorKind, Repository, Result};
 
@@ -223,9 +223,9 @@ impl GraphWriter<'_> {
         let Some(graph) = self.graph.as_ref().filter(|_| looks) else {
             return Ok(0);
         };
-        match graph.find(&commit.id).map_err(from_graph)? {
+        match graph.find(&commit.id).map_err(from_pack)? {
             Some(position) => {
-                let found = graph.commit_alone_at(position).map_err(from_graph)?;
+                let found = graph.commit_alone_at(position).map_err(from_pack)?;
                 Ok(found.generation)
             }
             None => Ok(0),
@@ -237,11 +237,11 @@ impl GraphWriter<'_> {
         let Some(graph) = &self.graph else {
             return Ok(None);
         };
-        let Some(position) = graph.find(id).map_err(from_graph)? else {
+        let Some(position) = graph.find(id).map_err(from_pack)? else {
             return Ok(None);
         };
         let mut filter = Vec::new();
-        let found = graph.filter_at(position, &mut filter).map_err(from_graph)?;
+        let found = graph.filter_at(position, &mut filter).map_err(from_pack)?;
         Ok((found.is_some() && !filter.is_empty()).then_some(filter))
     }
 }

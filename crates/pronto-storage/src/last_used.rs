@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use pronto_hash::Kind;
 use pronto_pack::mtimes::Mtimes;
 use pronto_repository::Result;
-use pronto_repository::history::from_graph;
+use pronto_repository::packs::from_pack;
 
 use crate::pack_objects::ExistingPack;
 
@@ -16,7 +16,7 @@ impl Dates {
     /// # Errors
     /// Fails with `ErrorKind::Object` or `ErrorKind::Io` if the file cannot be read.
     pub(crate) fn at(&self, row: u32) -> Result<SystemTime> {
-        let seconds = self.0.at(row).map_err(from_graph)?;
+        let seconds = self.0.at(row).map_err(from_pack)?;
         Ok(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds.into()))
     }
 }
@@ -32,6 +32,6 @@ pub(crate) fn dates(pack: &ExistingPack, hash: Kind) -> Result<Option<Dates>> {
         return Ok(None);
     }
     let access = pronto_io::view::ViewAccess::Auto;
-    let opened = Mtimes::open(&path, hash, pack.index.len(), access).map_err(from_graph)?;
+    let opened = Mtimes::open(&path, hash, pack.index.len(), access).map_err(from_pack)?;
     Ok(Some(Dates(opened)))
 }

@@ -24,7 +24,8 @@ pub use pronto_pack::bundle::{BundleHeader, BundleRef, BundleVersion, Prerequisi
 use pronto_pack::indexer::Inspect;
 
 use crate::environment::Environment;
-use crate::remote::{FROM_BUNDLE, ReceivedFile, from_store, receive_stream};
+use crate::objects::from_odb;
+use crate::remote::{FROM_BUNDLE, ReceivedFile, receive_stream};
 pub use crate::remote::{Fitness, failure_lines, require, verify};
 use crate::{Error, ErrorKind, Repository, Result};
 
@@ -88,7 +89,7 @@ pub fn unbundle(repository: &Repository, bundle: &mut Bundle, watch: &Watch<'_>)
     let Bundle { header, source } = bundle;
     land(repository, header, source, None, watch)?
         .publish()
-        .map_err(from_store)
+        .map_err(from_odb)
 }
 
 /// Stores the objects of `pack`, which follows `header` in a bundle, in a quarantine of
@@ -109,14 +110,14 @@ pub(crate) fn land(
         return Err(Error::new(ErrorKind::InvalidInput, message));
     }
     let store = repository.objects()?;
-    let quarantine = Quarantine::begin(store).map_err(from_store)?;
+    let quarantine = Quarantine::begin(store).map_err(from_odb)?;
     let stream = ReceivedFile {
         directory: &quarantine.pack_directory(),
         promisor: header.filter.as_ref().map(|_| FROM_BUNDLE.to_vec()),
         inspect,
     };
     receive_stream(repository, pack, stream, watch)?;
-    quarantine.store().refresh().map_err(from_store)?;
+    quarantine.store().refresh().map_err(from_odb)?;
     Ok(quarantine)
 }
 

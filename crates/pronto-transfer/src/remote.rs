@@ -31,7 +31,7 @@ pub use absent::{Absent, FetchedTips, incomplete};
 pub use alternates::alternate_tips;
 pub use bundle::{FROM_BUNDLE, Fitness, failure_lines, require, unusable, verify};
 pub use common::common_commits;
-pub use connectivity::{Cuts, PackLinks, from_store, is_connected};
+pub use connectivity::{Cuts, PackLinks, is_connected};
 pub use lazy::{Exact, check_promisors};
 pub use negotiate::NegotiationHistory;
 pub(crate) use negotiate::negotiator;

@@ -7,8 +7,8 @@ use pronto_pack::idx::{IndexPosition, PackIndex};
 use pronto_pack::midx::MultiIndex;
 use pronto_pack::pack::{PackOrder, PackPosition, PackReader, kinds};
 use pronto_repository::Notice;
-use pronto_repository::history::from_graph;
 use pronto_repository::objects::from_odb;
+use pronto_repository::packs::from_pack;
 use pronto_repository::{Error, ErrorKind, Result};
 
 use super::BitmapContext;
@@ -42,9 +42,9 @@ impl<'a> BitmapObjects<'a> {
     /// # Errors
     /// Fails with [`ErrorKind::Object`] or [`ErrorKind::Io`] if the pack cannot be read.
     pub(crate) fn of_pack(pack: &PackReader, index: &'a PackIndex) -> Result<BitmapObjects<'a>> {
-        let order = PackOrder::new(pack, index).map_err(from_graph)?;
+        let order = PackOrder::new(pack, index).map_err(from_pack)?;
         let mut objects = BitmapObjects::new(BitmappedIndex::Pack(index), order.len());
-        let kinds = kinds(pack, index, &order).map_err(from_graph)?;
+        let kinds = kinds(pack, index, &order).map_err(from_pack)?;
         for (bit, kind) in kinds.into_iter().enumerate() {
             let bit = bit as u32;
             if let Some((_, row)) = order.get(PackPosition(bit)) {
@@ -66,14 +66,14 @@ impl<'a> BitmapObjects<'a> {
         let mut objects = BitmapObjects::new(BitmappedIndex::Multi(index), index.len());
         let mut opened = None;
         for bit in 0..index.len() {
-            let row = index.position_at_place(bit).map_err(from_graph)?;
+            let row = index.position_at_place(bit).map_err(from_pack)?;
             let row = row.ok_or_else(|| Error::new(ErrorKind::Object, "no order of packs"))?;
-            let (number, offset) = index.location_at(row).map_err(from_graph)?;
+            let (number, offset) = index.location_at(row).map_err(from_pack)?;
             let is_open = matches!(&opened, Some((known, _, _)) if *known == number);
             if !is_open {
                 let member = open(number.0 as usize)?;
-                let order = PackOrder::new(&member.pack, &member.index).map_err(from_graph)?;
-                let kinds = kinds(&member.pack, &member.index, &order).map_err(from_graph)?;
+                let order = PackOrder::new(&member.pack, &member.index).map_err(from_pack)?;
+                let kinds = kinds(&member.pack, &member.index, &order).map_err(from_pack)?;
                 opened = Some((number, order, kinds));
             }
             let kind = opened.as_ref().and_then(|(_, order, kinds)| {
@@ -127,7 +127,7 @@ impl<'a> BitmapObjects<'a> {
             BitmappedIndex::Pack(index) => index.find(id),
             BitmappedIndex::Multi(index) => index.find(id),
         };
-        row.map_err(from_graph)
+        row.map_err(from_pack)
     }
 
     /// Returns the bit of the object in row `row`.

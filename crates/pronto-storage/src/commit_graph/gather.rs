@@ -10,9 +10,9 @@ use pronto_object::CommitLinks;
 use pronto_pack::commit_graph::GraphPosition;
 use pronto_pack::idx::PackIndex;
 use pronto_pack::pack::{PackOrder, PackPosition, PackReader};
-use pronto_repository::history::from_graph;
 use pronto_repository::links::links_in;
 use pronto_repository::objects::from_odb;
+use pronto_repository::packs::from_pack;
 use pronto_repository::{Error, ErrorKind, Result};
 
 use super::install::GraphChain;
@@ -41,7 +41,7 @@ pub(super) fn gather(work: &GraphWriter<'_>, objects_dir: &Path) -> Result<Sorte
     if let (true, Some(graph)) = (work.options.append, &work.graph) {
         let top = graph.ranges().last().unwrap_or_default();
         for position in top {
-            let id = graph.id_at(GraphPosition(position)).map_err(from_graph)?;
+            let id = graph.id_at(GraphPosition(position)).map_err(from_pack)?;
             found.add(&id, 0);
         }
     }
@@ -70,7 +70,7 @@ pub(super) fn take_over(
     let mut buffer = Vec::new();
     for position in chain.merged.clone() {
         work.check()?;
-        let id = graph.id_at(GraphPosition(position)).map_err(from_graph)?;
+        let id = graph.id_at(GraphPosition(position)).map_err(from_pack)?;
         let header = work.store.header(&id).map_err(from_odb)?;
         if header.is_some_and(|header| header.kind == ObjectKind::Commit) {
             let links = links_in(&work.store, &id, &mut buffer)?;
@@ -159,12 +159,12 @@ impl GatheredCommits<'_> {
                 .map_err(|_| fail("error adding pack"))?;
             let index = PackIndex::open(&path, kind, access)
                 .map_err(|_| fail("error opening index for"))?;
-            let order = PackOrder::new(&pack, &index).map_err(from_graph)?;
+            let order = PackOrder::new(&pack, &index).map_err(from_pack)?;
             for position in 0..order.len() {
                 self.work.check()?;
                 meter.add(1);
                 if let Some((_, row)) = order.get(PackPosition(position)) {
-                    let id = index.id_at(row).map_err(from_graph)?;
+                    let id = index.id_at(row).map_err(from_pack)?;
                     self.packed(&id, &mut place)?;
                 }
             }
@@ -221,7 +221,7 @@ impl GatheredCommits<'_> {
             (Some(graph), Some(SplitStrategy::Merge | SplitStrategy::NoMerge))
                 if self.work.can_stay =>
             {
-                Ok(graph.find(id).map_err(from_graph)?.is_some())
+                Ok(graph.find(id).map_err(from_pack)?.is_some())
             }
             _ => Ok(false),
         }

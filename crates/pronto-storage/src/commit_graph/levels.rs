@@ -1,7 +1,7 @@
 //! Positions of parents, and generation numbers, of the written commits.
 
 use pronto_pack::commit_graph::write::{Entry, MOST_LEVELS};
-use pronto_repository::history::from_graph;
+use pronto_repository::packs::from_pack;
 use pronto_repository::{Error, ErrorKind, Result};
 
 use super::GraphWriter;
@@ -62,7 +62,7 @@ fn below(
     parent: &pronto_hash::oid,
 ) -> Result<u32> {
     let found = match &work.graph {
-        Some(graph) => graph.find(parent).map_err(from_graph)?,
+        Some(graph) => graph.find(parent).map_err(from_pack)?,
         None => None,
     };
     let found = found.filter(|position| position.0 < chain.below);
@@ -126,7 +126,7 @@ fn of_base(work: &GraphWriter<'_>, position: u32) -> Result<(u32, u64)> {
         return Ok((0, 0));
     };
     let position = pronto_pack::commit_graph::GraphPosition(position);
-    let commit = graph.commit_alone_at(position).map_err(from_graph)?;
-    let generation = graph.corrected_date_at(position).map_err(from_graph)?;
+    let commit = graph.commit_alone_at(position).map_err(from_pack)?;
+    let generation = graph.corrected_date_at(position).map_err(from_pack)?;
     Ok((commit.level, generation))
 }

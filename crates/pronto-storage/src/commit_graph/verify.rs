@@ -11,8 +11,8 @@ use pronto_pack::commit_graph::{
     CommitGraph, GraphPosition, OpenedGraph, Options, chain_path, single_path,
 };
 use pronto_repository::Notice;
-use pronto_repository::history::from_graph;
 use pronto_repository::links::links_in;
+use pronto_repository::packs::from_pack;
 use pronto_repository::{Error, ErrorKind, Repository, Result};
 
 use super::{GraphFault, changed_paths_to_read};
@@ -167,7 +167,7 @@ impl GraphVerifier<'_> {
     }
 
     fn layer(&mut self, layer: usize, meter: &Meter, watch: &Watch<'_>) -> Result<()> {
-        if !self.graph.checksum_holds(layer).map_err(from_graph)? {
+        if !self.graph.checksum_holds(layer).map_err(from_pack)? {
             self.wrong(GraphFault::Checksum);
             self.code = WRONG_CHECKSUM;
         }
@@ -209,7 +209,7 @@ impl GraphVerifier<'_> {
         let mut parents = Vec::new();
         let position = GraphPosition(position);
         let commit = self.graph.commit_at(position, &mut parents);
-        let id = self.graph.id_at(position).map_err(from_graph)?;
+        let id = self.graph.id_at(position).map_err(from_pack)?;
         Ok((id, commit.map_err(plain)?, parents))
     }
 
@@ -234,7 +234,7 @@ impl GraphVerifier<'_> {
             }
         };
         for position in range.clone() {
-            let id = graph.id_at(GraphPosition(position)).map_err(from_graph)?;
+            let id = graph.id_at(GraphPosition(position)).map_err(from_pack)?;
             if let Some(before) = previous.filter(|previous| *previous >= id) {
                 wrong.push(GraphFault::Order { before, after: id });
             }
@@ -291,7 +291,7 @@ impl GraphVerifier<'_> {
                 self.wrong(GraphFault::TooManyParents(*id));
                 return Ok(greatest);
             };
-            let found = self.graph.id_at(*parent).map_err(from_graph)?;
+            let found = self.graph.id_at(*parent).map_err(from_pack)?;
             if found != *expected {
                 self.wrong(GraphFault::Parent {
                     commit: *id,

@@ -8,7 +8,7 @@ use pronto_pack::idx::PackIndex;
 use pronto_pack::midx::MultiIndex;
 use pronto_pack::pack::PackReader;
 use pronto_repository::Notice;
-use pronto_repository::history::from_graph;
+use pronto_repository::packs::from_pack;
 use pronto_repository::{Error, ErrorKind, Result};
 
 use super::{MidxContext, SourcePack};
@@ -35,7 +35,7 @@ impl MidxContext<'_> {
         if !index.has_order() {
             return Ok(false);
         }
-        let id = index.checksum().map_err(from_graph)?;
+        let id = index.checksum().map_err(from_pack)?;
         let access = self.repository.objects()?.options().access;
         let kind = self.repository.object_hash();
         let opened = BitmapFile::open(self.bitmap_path(&id), kind, index.len(), access);
@@ -91,14 +91,14 @@ impl MidxContext<'_> {
             None => bitmaps::tips(repository)?,
         };
         let (kind, access) = (repository.object_hash(), work.store.options().access);
-        let index = MultiIndex::open(path, kind, access).map_err(from_graph)?;
+        let index = MultiIndex::open(path, kind, access).map_err(from_pack)?;
         let open = |number: usize| {
             let name = &index.pack_names()[number];
             let path = self.directory.join(name);
-            let opened = PackIndex::open(&path, kind, access).map_err(from_graph)?;
+            let opened = PackIndex::open(&path, kind, access).map_err(from_pack)?;
             let pack =
-                PackReader::open(path.with_extension("pack"), kind, access).map_err(from_graph)?;
-            pack.check_index(&opened).map_err(from_graph)?;
+                PackReader::open(path.with_extension("pack"), kind, access).map_err(from_pack)?;
+            pack.check_index(&opened).map_err(from_pack)?;
             Ok(MidxPack {
                 pack,
                 index: opened,

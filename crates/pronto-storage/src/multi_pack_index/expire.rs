@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use bstr::{BStr, BString};
 use pronto_io::watch::Watch;
 use pronto_pack::idx::IndexPosition;
-use pronto_repository::history::from_graph;
+use pronto_repository::packs::from_pack;
 use pronto_repository::{Repository, Result};
 
 use super::{CHAIN, LAYER_ENDINGS, MidxContext, MidxWriteOptions};
@@ -39,7 +39,7 @@ pub fn expire(
         .progress()
         .begin("Counting referenced objects", Some(index.len().into()));
     for row in 0..index.len() {
-        let (pack, _) = index.location_at(IndexPosition(row)).map_err(from_graph)?;
+        let (pack, _) = index.location_at(IndexPosition(row)).map_err(from_pack)?;
         used[pack.0 as usize] = true;
         meter.add(1);
     }

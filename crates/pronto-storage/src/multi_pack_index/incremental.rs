@@ -10,8 +10,8 @@ use pronto_hash::ObjectId;
 use pronto_io::cleanup::Guard;
 use pronto_io::error::IoContext as _;
 use pronto_pack::midx::write;
-use pronto_repository::history::from_graph;
 use pronto_repository::objects::from_odb;
+use pronto_repository::packs::from_pack;
 use pronto_repository::{Error, ErrorKind, Result};
 
 use super::{
@@ -87,7 +87,7 @@ impl MidxContext<'_> {
             .iter()
             .map(|layer| layer.checksum())
             .collect();
-        let ids = ids.map_err(from_graph)?;
+        let ids = ids.map_err(from_pack)?;
         if let (false, [id]) = (present.is_chain, ids.as_slice()) {
             let layer = |ending: &str| {
                 let name = format!("multi-pack-index-{id}{ending}");

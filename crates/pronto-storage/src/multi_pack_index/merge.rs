@@ -8,7 +8,7 @@ use pronto_hash::ObjectId;
 use pronto_io::pool::{self, Workers};
 use pronto_pack::idx::IndexPosition;
 use pronto_pack::midx::write::Entry;
-use pronto_repository::history::from_graph;
+use pronto_repository::packs::from_pack;
 use pronto_repository::{Error, ErrorKind, Result};
 
 use super::{MidxContext, Present, SourcePack};
@@ -85,11 +85,11 @@ fn bucket(
     for (first, layer) in layers {
         for row in layer.bucket(byte) {
             let position = IndexPosition(row);
-            let (pack, offset) = layer.location_at(position).map_err(from_graph)?;
+            let (pack, offset) = layer.location_at(position).map_err(from_pack)?;
             let pack = first + pack.0;
             // The copies of a preferred pack are read from its pack index.
             if preferred != Some(pack as usize) {
-                let id = layer.id_at(position).map_err(from_graph)?;
+                let id = layer.id_at(position).map_err(from_pack)?;
                 copies.push((id, true, Reverse(0), pack, offset.0));
             }
         }
@@ -102,7 +102,7 @@ fn bucket(
         let scanned = index.scan(index.bucket(byte), |_, id, offset| {
             copies.push((id.to_owned(), rank, modified, number as u32, offset.0));
         });
-        scanned.map_err(from_graph)?;
+        scanned.map_err(from_pack)?;
     }
     copies.sort_unstable();
     copies.dedup_by_key(|copy| copy.0);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use pronto_hash::oid;
 use pronto_pack::midx::{MultiIndex, chain};
-use pronto_repository::history::from_graph;
+use pronto_repository::packs::from_pack;
 use pronto_repository::{Error, ErrorKind, Result};
 use pronto_repository::{Notice, PackNotice};
 
@@ -61,7 +61,7 @@ impl Present {
     /// Fails with [`ErrorKind::Object`] or [`ErrorKind::Io`] if a file cannot be read.
     pub(super) fn contains(&self, id: &oid) -> Result<bool> {
         for layer in &self.layers {
-            if layer.find(id).map_err(from_graph)?.is_some() {
+            if layer.find(id).map_err(from_pack)?.is_some() {
                 return Ok(true);
             }
         }
@@ -134,7 +134,7 @@ impl MidxContext<'_> {
             return Ok(None);
         };
         for layer in &present.layers {
-            if !layer.checksum_holds().map_err(from_graph)? {
+            if !layer.checksum_holds().map_err(from_pack)? {
                 self.notify(PackNotice::MultiPackIndexChecksum);
                 return Ok(None);
             }
@@ -159,7 +159,7 @@ impl MidxContext<'_> {
             Err(error) if *error.kind() == pronto_pack::ErrorKind::Truncated => {
                 (Vec::new(), Some(error))
             }
-            files => files.map_err(from_graph)?,
+            files => files.map_err(from_pack)?,
         };
         if let Some(error) = error {
             let error = error.without_context(ErrorKind::Object);

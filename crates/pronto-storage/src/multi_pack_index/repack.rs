@@ -6,8 +6,8 @@ use pronto_io::watch::Watch;
 use pronto_odb::packing::{PackContents, PackCounts, PackMember};
 use pronto_pack::idx::{IndexPosition, PackIndex};
 use pronto_pack::midx::MultiIndex;
-use pronto_repository::history::from_graph;
 use pronto_repository::objects::from_odb;
+use pronto_repository::packs::from_pack;
 use pronto_repository::packs::writer_options;
 use pronto_repository::{Repository, Result};
 
@@ -52,9 +52,9 @@ pub fn repack(
     let mut members = Vec::new();
     for row in 0..index.len() {
         let position = IndexPosition(row);
-        let (pack, _) = index.location_at(position).map_err(from_graph)?;
+        let (pack, _) = index.location_at(position).map_err(from_pack)?;
         if included[pack.0 as usize] {
-            let id = index.id_at(position).map_err(from_graph)?;
+            let id = index.id_at(position).map_err(from_pack)?;
             members.push(PackMember { id, name_hash: 0 });
         }
     }
@@ -94,7 +94,7 @@ impl MidxContext<'_> {
         }
         let mut used = vec![0u32; names.len()];
         for row in 0..index.len() {
-            let (pack, _) = index.location_at(IndexPosition(row)).map_err(from_graph)?;
+            let (pack, _) = index.location_at(IndexPosition(row)).map_err(from_pack)?;
             used[pack.0 as usize] += 1;
         }
         packs.sort_by_key(|pack| pack.modified);

@@ -6,7 +6,7 @@ use pronto_io::watch::Watch;
 use pronto_pack::idx::{IndexPosition, PackIndex};
 use pronto_pack::midx::MultiIndex;
 use pronto_pack::pack::{PackOffset, PackReader};
-use pronto_repository::history::from_graph;
+use pronto_repository::packs::from_pack;
 use pronto_repository::{Error, ErrorKind, Repository, Result};
 use pronto_repository::{Notice, PackNotice};
 
@@ -69,7 +69,7 @@ impl MidxVerifier<'_> {
     }
 
     fn run(&mut self) -> Result<()> {
-        if !self.index.checksum_holds().map_err(from_graph)? {
+        if !self.index.checksum_holds().map_err(from_pack)? {
             self.wrong(MidxFault::Checksum);
         }
         let packs = self.open_packs()?;
@@ -138,9 +138,9 @@ impl MidxVerifier<'_> {
             .watch
             .progress()
             .begin(title, Some((count - 1).into()));
-        let mut previous = self.index.id_at(IndexPosition(0)).map_err(from_graph)?;
+        let mut previous = self.index.id_at(IndexPosition(0)).map_err(from_pack)?;
         for row in 1..count {
-            let id = self.index.id_at(IndexPosition(row)).map_err(from_graph)?;
+            let id = self.index.id_at(IndexPosition(row)).map_err(from_pack)?;
             if previous >= id {
                 let before = previous;
                 self.wrong(MidxFault::ObjectOrder { row, before, id });
@@ -173,13 +173,13 @@ impl MidxVerifier<'_> {
                 Error::new(ErrorKind::Interrupted, reason.to_string())
             };
             self.work.watch.interrupt().check().map_err(interrupted)?;
-            let id = self.index.id_at(IndexPosition(row)).map_err(from_graph)?;
+            let id = self.index.id_at(IndexPosition(row)).map_err(from_pack)?;
             let pack = packs.get(pack.0 as usize).and_then(Option::as_ref);
             let Some(index) = pack else {
                 self.wrong(MidxFault::UnreadablePack { row, id });
                 continue;
             };
-            let expected = index.find_offset(&id).map_err(from_graph)?;
+            let expected = index.find_offset(&id).map_err(from_pack)?;
             let expected = expected.unwrap_or(PackOffset(0));
             if offset != expected {
                 let (recorded, actual) = (offset.0, expected.0);

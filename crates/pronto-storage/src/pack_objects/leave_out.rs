@@ -7,7 +7,7 @@ use bstr::BString;
 use pronto_config::path;
 use pronto_hash::{ObjectId, oid};
 use pronto_pack::idx::PackIndex;
-use pronto_repository::history::from_graph;
+use pronto_repository::packs::from_pack;
 use pronto_repository::{Error, ErrorKind, Repository, Result};
 
 use super::SelectedObjects;
@@ -116,7 +116,7 @@ pub(crate) fn known_packs(repository: &Repository) -> Result<Vec<ExistingPack>> 
             let index = match PackIndex::open(&path, kind, access) {
                 // Another process has removed the pack.
                 Err(_) if !path.exists() => continue,
-                index => index.map_err(from_graph)?,
+                index => index.map_err(from_pack)?,
             };
             packs.push(ExistingPack {
                 path: beside("pack"),
@@ -137,7 +137,7 @@ pub(crate) fn known_packs(repository: &Repository) -> Result<Vec<ExistingPack>> 
 pub(crate) fn mark(index: &PackIndex, ids: &[ObjectId], marks: &mut [bool]) -> Result<()> {
     let each = ids.iter().map(|id| -> &oid { id });
     let marked = index.find_many(each, |place, _| marks[place] = true);
-    marked.map_err(from_graph)
+    marked.map_err(from_pack)
 }
 
 /// Returns the loose objects in the object directory `objects`, sorted.

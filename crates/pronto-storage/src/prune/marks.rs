@@ -7,8 +7,8 @@ use pronto_hash::{ObjectId, oid};
 use pronto_io::watch::Watch;
 use pronto_odb::Store;
 use pronto_repository::expiry::ExpiryAge;
-use pronto_repository::history::from_graph;
 use pronto_repository::objects::from_odb;
+use pronto_repository::packs::from_pack;
 use pronto_repository::{Error, ErrorKind, Repository, Result};
 
 use super::named::{ReferencedObject, named_by};
@@ -235,7 +235,7 @@ impl crate::pack_objects::ExistingPack {
     pub(crate) fn ids(&self) -> Result<Vec<ObjectId>> {
         let mut ids = Vec::with_capacity(self.index.len() as usize);
         let scanned = (self.index).scan_ids(0..self.index.len(), |id| ids.push(id.to_owned()));
-        scanned.map_err(from_graph)?;
+        scanned.map_err(from_pack)?;
         Ok(ids)
     }
 }

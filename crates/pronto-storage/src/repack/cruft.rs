@@ -11,7 +11,6 @@ use pronto_odb::packing::{PackContents, PackMember};
 use pronto_pack::mtimes;
 use pronto_pack::writer::WrittenPack;
 use pronto_repository::expiry::ExpiryAge;
-use pronto_repository::history::from_graph;
 use pronto_repository::objects::from_odb;
 use pronto_repository::packs::{from_pack, writer_options};
 use pronto_repository::{ErrorKind, Result};
@@ -116,7 +115,7 @@ impl RepackRun<'_> {
             let dates = dates(pack, self.repository.object_hash())?;
             for (id, _) in ids.iter().zip(marks).filter(|(_, mark)| *mark) {
                 let row = match &dates {
-                    Some(_) => pack.index.find(id).map_err(from_graph)?,
+                    Some(_) => pack.index.find(id).map_err(from_pack)?,
                     None => None,
                 };
                 let date = match (&dates, row) {

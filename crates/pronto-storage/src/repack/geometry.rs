@@ -3,7 +3,7 @@
 use bstr::BString;
 use pronto_hash::ObjectId;
 use pronto_odb::packing::PackMember;
-use pronto_repository::history::from_graph;
+use pronto_repository::packs::from_pack;
 use pronto_repository::{Error, ErrorKind, Result};
 
 use super::RepackRun;
@@ -86,7 +86,7 @@ impl RepackRun<'_> {
         let mut ids: Vec<ObjectId> = loose_objects(objects)?;
         for pack in included {
             let scanned = (pack.index).scan_ids(0..pack.index.len(), |id| ids.push(id.to_owned()));
-            scanned.map_err(from_graph)?;
+            scanned.map_err(from_pack)?;
         }
         ids.sort_unstable();
         ids.dedup();

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use std::time::SystemTime;
 
 use pronto_hash::ObjectId;
-use pronto_repository::history::from_graph;
 use pronto_repository::objects::from_odb;
+use pronto_repository::packs::from_pack;
 use pronto_repository::{Error, ErrorKind, Result};
 
 use super::RepackRun;
@@ -44,7 +44,7 @@ impl RepackRun<'_> {
                 let is_wanted = recent.as_ref().is_none_or(|recent| recent.contains(&id));
                 ids.extend((is_wanted && !chosen.contains(&id)).then_some(id));
             });
-            scanned.map_err(from_graph)?;
+            scanned.map_err(from_pack)?;
             let mut marks = vec![false; ids.len()];
             for pack in &staying {
                 mark(&pack.index, &ids, &mut marks)?;

@@ -7,8 +7,8 @@ use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;
 use pronto_io::watch::Watch;
 
+use crate::objects::from_odb;
 use crate::refs::{ResolvedRef, name};
-use crate::remote::from_store;
 use crate::revision::{RevisionSet, SetMember};
 use crate::walk::{CommitWalk, WalkOptions, WalkStart};
 use crate::{Repository, Result};
@@ -139,7 +139,7 @@ fn is_of_time(repository: &Repository, id: ObjectId, walk: &WalkOptions) -> Resu
     }
     let mut content = Vec::new();
     let store = repository.objects()?;
-    store.find(&id, &mut content).map_err(from_store)?;
+    store.find(&id, &mut content).map_err(from_odb)?;
     let Some(time) = pronto_object::header_time(&content, "tagger") else {
         return Ok(true);
     };

@@ -11,10 +11,9 @@ use pronto_storage::fsck::{FsckInspector, InspectionScope};
 
 use super::{BundleImport, BundleResult, PendingBundle, list};
 use crate::bundle;
+use crate::objects::from_odb;
 use crate::refs::ExpectedValue;
-use crate::remote::{
-    Both, Fitness, PackLinks, failure_lines, from_store, fsck_levels, unusable, verify,
-};
+use crate::remote::{Both, Fitness, PackLinks, failure_lines, fsck_levels, unusable, verify};
 use crate::{Error, ErrorKind, Result};
 
 /// The reflog message.
@@ -133,7 +132,7 @@ impl BundleImport<'_> {
             self.report(&format!("the bundle lacks object {id}"));
             return Ok(false);
         }
-        quarantine.publish().map_err(from_store)?;
+        quarantine.publish().map_err(from_odb)?;
         Ok(true)
     }
 
@@ -174,7 +173,7 @@ impl BundleImport<'_> {
             }
             // A refused transaction would leave the directories of the ref behind.
             let store = self.repository.objects()?;
-            if !store.contains(&found.id).map_err(from_store)? {
+            if !store.contains(&found.id).map_err(from_odb)? {
                 let id = found.id;
                 fail(&format!(
                     "trying to write ref '{name}' with nonexistent object {id}"

@@ -18,14 +18,14 @@ use super::keep::{keep_from, keep_text};
 use super::map::FetchedRef;
 use super::{FetchRun, FetchWarning, Outcome};
 use crate::Result;
+use crate::objects::from_odb;
 use crate::remote::connection::{check_session_id, from_wire};
 use crate::remote::{
     Both, FROM_BUNDLE, FetchedTips, checks_objects, incomplete, keep_linked_objects, receive_pack,
     require, shallow, unpack_limit, unusable,
 };
 use crate::remote::{
-    Cuts, NegotiationHistory, PackLinks, Receive, Unpack, alternate_tips, from_store, is_connected,
-    negotiator,
+    Cuts, NegotiationHistory, PackLinks, Receive, Unpack, alternate_tips, is_connected, negotiator,
 };
 
 /// Received packs in a quarantine, which other processes do not see yet.
@@ -123,7 +123,7 @@ impl Fetched {
         let of_theirs = refs.iter().filter_map(|theirs| theirs.id);
         for id in of_theirs.filter(|_| !deepens) {
             if known.contains(&id)
-                && let Some(commit) = history.peel(&id).map_err(from_store)?
+                && let Some(commit) = history.peel(&id).map_err(from_odb)?
             {
                 negotiator.add_known_common(&commit).map_err(from_wire)?;
             }
@@ -136,7 +136,7 @@ impl Fetched {
             None => all.collect(),
         };
         for id in tips {
-            if let Some(id) = history.peel(id).map_err(from_store)? {
+            if let Some(id) = history.peel(id).map_err(from_odb)? {
                 negotiator.add_tip(&id).map_err(from_wire)?;
             }
         }
@@ -188,7 +188,7 @@ impl Fetched {
         }
         ids.sort_unstable();
         ids.dedup();
-        let found = self.store().contains_batch(&ids).map_err(from_store)?;
+        let found = self.store().contains_batch(&ids).map_err(from_odb)?;
         let missing = ids.into_iter().zip(found).filter(|(_, found)| !found);
         Ok(missing.map(|(id, _)| id).collect())
     }
@@ -204,7 +204,7 @@ impl Fetched {
         if new.is_empty() {
             return Ok(true);
         }
-        self.store().begin_writing().map_err(from_store)?;
+        self.store().begin_writing().map_err(from_odb)?;
         if !self.missing(new.clone())?.is_empty() {
             return Ok(false);
         }
@@ -295,7 +295,7 @@ impl Fetched {
         self.foreign_cut |= request.deepen.is_none() && self.cut != before;
         let quarantine = match self.quarantine.take() {
             Some(quarantine) => quarantine,
-            None => Quarantine::begin(&self.store).map_err(from_store)?,
+            None => Quarantine::begin(&self.store).map_err(from_odb)?,
         };
         let promisor = promisor_text(work, request, bundle.as_ref());
         let unpack = self.unpack(work, quarantine.store())?;
@@ -335,12 +335,12 @@ impl Fetched {
                 is_locked: received.keep.is_some(),
             });
         }
-        quarantine.store().refresh().map_err(from_store)?;
+        quarantine.store().refresh().map_err(from_odb)?;
         if is_promised {
             let (store, quiet) = (quarantine.store(), work.watch.quiet());
             let ids = links.into_ids();
             keep_linked_objects(work.repository, store, &ids, &directory, &quiet)?;
-            store.refresh().map_err(from_store)?;
+            store.refresh().map_err(from_odb)?;
         }
         self.quarantine = Some(quarantine);
         Ok(wanted_refs)
@@ -396,7 +396,7 @@ impl Fetched {
             return Ok(());
         }
         // The existing objects must not be pruned until refs point to them.
-        self.store().begin_writing().map_err(from_store)?;
+        self.store().begin_writing().map_err(from_odb)?;
         let known: Vec<ObjectId> = work.ours.values().copied().collect();
         // Promised objects may be missing.
         let rules = work.options.rules.as_ref();
@@ -432,7 +432,7 @@ impl Fetched {
         // have been received.
         let mut history = NegotiationHistory::new(self.store(), &self.cut);
         for id in work.cut.difference(&self.cut) {
-            let links = history.links(id).map_err(from_store)?;
+            let links = history.links(id).map_err(from_odb)?;
             tips.extend(links.into_iter().flat_map(|links| links.parents));
         }
         let cuts = Cuts {
@@ -476,7 +476,7 @@ impl Fetched {
     /// Moves the received objects from the quarantine to the repository.
     pub(super) fn publish(self, work: &FetchRun<'_>) -> Result<()> {
         if let Some(quarantine) = self.quarantine {
-            quarantine.publish().map_err(from_store)?;
+            quarantine.publish().map_err(from_odb)?;
         }
         if self.cut != work.cut {
             shallow::write(work.repository, &self.cut)?;

@@ -8,8 +8,9 @@ use pronto_odb::Store;
 use pronto_wire::advertisement::RemoteRef;
 
 use super::{FetchFailure, FetchRun, FetchWarning, Outcome};
+use crate::objects::from_odb;
 use crate::refs::name::{self, Form};
-use crate::remote::{Refspec, Tags, from_store, local_name};
+use crate::remote::{Refspec, Tags, local_name};
 use crate::{Error, ErrorKind, Result};
 
 /// A ref of the remote that is fetched.
@@ -351,7 +352,7 @@ pub(super) fn followed_tags(
         let mut is_here = fetched.contains(&id);
         for id in [Some(id), theirs.peeled].into_iter().flatten() {
             let mut exists =
-                || existing.get_or_insert_with(&id, || store.contains(&id).map_err(from_store));
+                || existing.get_or_insert_with(&id, || store.contains(&id).map_err(from_odb));
             is_here = is_here || fetched.contains(&id) || exists()?;
         }
         if is_here && is_storable(theirs.name.as_bstr()) {

@@ -5,8 +5,9 @@ use pronto_hash::ObjectId;
 
 use super::map::{FetchHeadKind, FetchedRef, LocalName};
 use super::{FetchFailure, FetchRun, Flag, Outcome, Update, UpdateNote, UpdateSummary, head_file};
+use crate::objects::from_odb;
 use crate::refs::ExpectedValue;
-use crate::remote::{NegotiationHistory, from_store};
+use crate::remote::NegotiationHistory;
 use crate::{Error, ErrorKind, Result};
 
 /// A planned change of a ref.
@@ -82,7 +83,7 @@ fn update(
     };
     let mut ordered = entries.to_vec();
     for entry in &mut ordered {
-        let commit = planner.history.peel(&entry.id).map_err(from_store)?;
+        let commit = planner.history.peel(&entry.id).map_err(from_odb)?;
         if commit.is_none() && entry.merge == FetchHeadKind::Merge {
             entry.merge = FetchHeadKind::NotForMerge;
         }
@@ -145,8 +146,8 @@ impl Planner<'_> {
             self.report(entry, local, Flag::Tag, UpdateSummary::TagUpdate, None);
             return self.record(entry, local, "updating tag");
         }
-        let current = self.history.peel(&old).map_err(from_store)?;
-        let updated = self.history.peel(&entry.id).map_err(from_store)?;
+        let current = self.history.peel(&old).map_err(from_odb)?;
+        let updated = self.history.peel(&entry.id).map_err(from_odb)?;
         let (Some(current), Some(updated)) = (current, updated) else {
             return self.plan_new(entry, local);
         };

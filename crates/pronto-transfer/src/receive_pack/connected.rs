@@ -18,7 +18,7 @@ use super::{ReceivedPush, RefCommand};
 use crate::Result;
 use crate::interrupted;
 use crate::objects::from_odb;
-use crate::remote::{Cuts, from_store, is_connected};
+use crate::remote::{Cuts, is_connected};
 use pronto_object::{CommitLinks, TagRef};
 
 /// The number of walked commits after which all refs are read.
@@ -155,7 +155,7 @@ impl ReceivedPush<'_> {
                 return Ok(None);
             }
             left -= 1;
-            match store.find(&id, &mut buffer).map_err(from_store)? {
+            match store.find(&id, &mut buffer).map_err(from_odb)? {
                 Some(ObjectKind::Commit) => match CommitLinks::parse(&buffer) {
                     Some(_) if cuts.contains(&id) => {}
                     Some(links) => waiting.extend(links.parents),
@@ -200,7 +200,7 @@ impl ReceivedPush<'_> {
                 }
                 continue;
             }
-            if received.find(&id, &mut buffer).map_err(from_store)? == Some(ObjectKind::Commit) {
+            if received.find(&id, &mut buffer).map_err(from_odb)? == Some(ObjectKind::Commit) {
                 waiting.extend(
                     CommitLinks::parse(&buffer)
                         .into_iter()

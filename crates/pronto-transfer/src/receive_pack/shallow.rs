@@ -7,7 +7,7 @@ use pronto_hash::ObjectId;
 
 use super::ReceivedPush;
 use super::connected::CompleteObjects;
-use crate::remote::from_store;
+use crate::objects::from_odb;
 use crate::{Result, shallow};
 use pronto_object::{CommitLinks, TagRef};
 
@@ -76,7 +76,7 @@ impl ReceivedPush<'_> {
                 }
                 continue;
             }
-            let found = store.find(&id, &mut buffer).map_err(from_store)?;
+            let found = store.find(&id, &mut buffer).map_err(from_odb)?;
             match found {
                 Some(ObjectKind::Commit) => {
                     waiting.extend(

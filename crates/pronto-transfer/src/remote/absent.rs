@@ -9,8 +9,9 @@ use pronto_hash::ObjectId;
 use pronto_io::watch::Watch;
 use pronto_odb::Store;
 
-use super::connectivity::{Cuts, from_store};
+use super::connectivity::Cuts;
 use super::negotiate::NegotiationHistory;
+use crate::objects::from_odb;
 use crate::{Error, ErrorKind, Result};
 use pronto_object::{TagRef, TreeEntries};
 
@@ -114,7 +115,7 @@ impl AbsentObjects<'_> {
         old_cut: &BTreeSet<ObjectId>,
     ) -> Result<Option<Absent>> {
         for tip in tips {
-            if !self.store.contains(tip).map_err(from_store)? {
+            if !self.store.contains(tip).map_err(from_odb)? {
                 return Ok(Some(Absent::Tip(*tip)));
             }
         }
@@ -147,11 +148,7 @@ impl AbsentObjects<'_> {
     ) -> Result<Option<Absent>> {
         let mut seen = HashSet::new();
         while seen.insert(id) {
-            match self
-                .store
-                .find(&id, &mut self.content)
-                .map_err(from_store)?
-            {
+            match self.store.find(&id, &mut self.content).map_err(from_odb)? {
                 None => return Ok(Some(Absent::Tip(id))),
                 Some(ObjectKind::Commit) => commits.push(id),
                 Some(ObjectKind::Tree) => trees.push(id),
@@ -173,14 +170,14 @@ impl AbsentObjects<'_> {
     ) -> Result<HashSet<ObjectId>> {
         let (mut found, mut left) = (HashSet::new(), Vec::new());
         for tip in tips {
-            left.extend(self.history.peel(tip).map_err(from_store)?);
+            left.extend(self.history.peel(tip).map_err(from_odb)?);
         }
         while let Some(id) = left.pop() {
             self.check()?;
             if !found.insert(id) || cut.contains(&id) {
                 continue;
             }
-            let links = self.history.links(&id).map_err(from_store)?;
+            let links = self.history.links(&id).map_err(from_odb)?;
             left.extend(links.into_iter().flat_map(|links| links.parents));
         }
         Ok(found)
@@ -196,7 +193,7 @@ impl AbsentObjects<'_> {
     ) -> Result<Option<Absent>> {
         let (mut seen, mut queue) = (HashSet::new(), BinaryHeap::new());
         for tip in tips {
-            if let Some(links) = self.history.links(tip).map_err(from_store)?
+            if let Some(links) = self.history.links(tip).map_err(from_odb)?
                 && !known.contains(tip)
                 && seen.insert(*tip)
             {
@@ -205,7 +202,7 @@ impl AbsentObjects<'_> {
         }
         while let Some((_, commit)) = queue.pop() {
             self.check()?;
-            let Some(links) = self.history.links(&commit).map_err(from_store)? else {
+            let Some(links) = self.history.links(&commit).map_err(from_odb)? else {
                 continue;
             };
             trees.push(links.tree);
@@ -213,7 +210,7 @@ impl AbsentObjects<'_> {
                 if known.contains(&parent) || !seen.insert(parent) {
                     continue;
                 }
-                match self.history.links(&parent).map_err(from_store)? {
+                match self.history.links(&parent).map_err(from_odb)? {
                     Some(links) => queue.push((links.time, parent)),
                     None => return Ok(Some(Absent::Parent { commit, parent })),
                 }
@@ -232,15 +229,12 @@ impl AbsentObjects<'_> {
                 continue;
             }
             if !is_tree {
-                match self.store.contains(&id).map_err(from_store)? {
+                match self.store.contains(&id).map_err(from_odb)? {
                     true => continue,
                     false => return Ok(Some(Absent::Blob(id))),
                 }
             }
-            let found = self
-                .store
-                .find(&id, &mut self.content)
-                .map_err(from_store)?;
+            let found = self.store.find(&id, &mut self.content).map_err(from_odb)?;
             if found != Some(ObjectKind::Tree) {
                 return Ok(Some(Absent::Tree(id)));
             }

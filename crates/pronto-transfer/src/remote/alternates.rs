@@ -6,7 +6,7 @@ use std::path::Path;
 
 use pronto_hash::ObjectId;
 
-use crate::remote::from_store;
+use crate::objects::from_odb;
 use crate::{Repository, Result};
 
 /// Returns the objects of the refs of all alternates of `repository`, if they exist. An alternate
@@ -36,7 +36,7 @@ pub fn alternate_tips(repository: &Repository) -> Result<Vec<ObjectId>> {
         });
     }
     let tips: Vec<ObjectId> = tips.into_iter().collect();
-    let found = store.contains_batch(&tips).map_err(from_store)?;
+    let found = store.contains_batch(&tips).map_err(from_odb)?;
     let present = tips.into_iter().zip(found).filter(|(_, found)| *found);
     Ok(present.map(|(id, _)| id).collect())
 }

@@ -9,9 +9,9 @@ use pronto_wire::client::FetchClient;
 use pronto_wire::negotiate::CommitSupplier;
 
 use super::connection::from_wire;
-use super::connectivity::from_store;
 use super::negotiate::{NegotiationHistory, negotiator};
 use super::offer::NegotiationTips;
+use crate::objects::from_odb;
 use crate::{Repository, Result};
 
 /// Returns commits that are reachable from the tips of `offer`, or included in it, and that the
@@ -35,7 +35,7 @@ pub fn common_commits(
     let offered = NegotiationHistory::new(store, &cut).with_graph(graph);
     let mut negotiator = negotiator(repository.config(), offered);
     for tip in offer.tips.iter().flatten() {
-        if let Some(id) = history.peel(tip).map_err(from_store)? {
+        if let Some(id) = history.peel(tip).map_err(from_odb)? {
             negotiator.add_tip(&id).map_err(from_wire)?;
             commits.push(id);
         }

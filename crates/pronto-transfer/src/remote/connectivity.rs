@@ -14,7 +14,7 @@ use pronto_pack::indexer::Inspect;
 
 use super::negotiate::NegotiationHistory;
 use crate::Result;
-pub use crate::objects::from_odb as from_store;
+use crate::objects::from_odb;
 use pronto_object::{CommitLinks, TagRef, TreeEntries};
 
 /// Collects the ids that the objects of a pack link to.
@@ -54,7 +54,7 @@ impl<'a> PackLinks<'a> {
     /// Fails if an object cannot be read.
     pub fn first_missing(self, store: &Store) -> Result<Option<ObjectId>> {
         let ids = self.into_ids();
-        let found = store.contains_batch(&ids).map_err(from_store)?;
+        let found = store.contains_batch(&ids).map_err(from_odb)?;
         let missing = found.iter().position(|found| !found);
         Ok(missing.map(|at| ids[at]))
     }
@@ -192,7 +192,7 @@ pub fn is_connected(
         left: Vec::new(),
     };
     for id in known {
-        if let Some(id) = walk.history.peel(id).map_err(from_store)? {
+        if let Some(id) = walk.history.peel(id).map_err(from_odb)? {
             walk.push(&id, true)?;
         }
     }
@@ -239,7 +239,7 @@ impl ConnectivityWalk<'_> {
             }
             return Ok(true);
         }
-        let Some(links) = self.history.links(id).map_err(from_store)? else {
+        let Some(links) = self.history.links(id).map_err(from_odb)? else {
             return Ok(false);
         };
         self.queue.push((links.time, *id));
@@ -258,7 +258,7 @@ impl ConnectivityWalk<'_> {
         let mut id = id.to_owned();
         let mut content = Vec::new();
         loop {
-            match self.store.find(&id, &mut content).map_err(from_store)? {
+            match self.store.find(&id, &mut content).map_err(from_odb)? {
                 None => return Ok(false),
                 Some(ObjectKind::Commit) => return self.push(&id, false),
                 Some(ObjectKind::Tree) => {
@@ -336,15 +336,12 @@ impl ConnectivityWalk<'_> {
             if Some(id) == base || !self.seen.insert(id) {
                 continue;
             }
-            if self.store.find(&id, &mut content).map_err(from_store)? != Some(ObjectKind::Tree) {
+            if self.store.find(&id, &mut content).map_err(from_odb)? != Some(ObjectKind::Tree) {
                 return Ok(false);
             }
             base_content.clear();
             if let Some(base) = &base {
-                let found = self
-                    .store
-                    .find(base, &mut base_content)
-                    .map_err(from_store)?;
+                let found = self.store.find(base, &mut base_content).map_err(from_odb)?;
                 if found != Some(ObjectKind::Tree) {
                     base_content.clear();
                 }
@@ -369,7 +366,7 @@ impl ConnectivityWalk<'_> {
                     let before = before.and_then(|(id, _)| ObjectId::try_from(id).ok());
                     self.left.push((child, before));
                 } else if self.seen.insert(child)
-                    && !self.store.contains(&child).map_err(from_store)?
+                    && !self.store.contains(&child).map_err(from_odb)?
                 {
                     return Ok(false);
                 }

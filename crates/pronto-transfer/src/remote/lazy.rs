@@ -9,7 +9,8 @@ use pronto_wire::client::FetchClient;
 use pronto_wire::fetch::{Nothing, Request};
 
 use super::connection::{self, Settings, from_wire};
-use super::{PackLinks, Receive, Remote, from_store, keep_linked_objects, receive_pack, shallow};
+use super::{PackLinks, Receive, Remote, keep_linked_objects, receive_pack, shallow};
+use crate::objects::from_odb;
 use crate::support::{self, Operation};
 use crate::{Error, ErrorKind, Repository, Result};
 
@@ -56,7 +57,7 @@ impl Exact<'_> {
         let ids = links.into_ids();
         if !ids.is_empty() {
             let store = repository.objects()?;
-            store.refresh().map_err(from_store)?;
+            store.refresh().map_err(from_odb)?;
             let quiet = self.watch.quiet();
             keep_linked_objects(repository, store, &ids, &directory, &quiet)?;
         }
@@ -99,7 +100,7 @@ impl Exact<'_> {
                 Err(error) if stops(&error) => return Err(error),
                 Err(error) => reason = Some(error),
             }
-            objects.refresh().map_err(from_store)?;
+            objects.refresh().map_err(from_odb)?;
             missing = absent(missing, objects)?;
         }
         let Some(first) = missing.first() else {
@@ -210,7 +211,7 @@ fn absent(ids: Vec<ObjectId>, objects: &Store) -> Result<Vec<ObjectId>> {
     if ids.is_empty() {
         return Ok(ids);
     }
-    let found = objects.contains_batch(&ids).map_err(from_store)?;
+    let found = objects.contains_batch(&ids).map_err(from_odb)?;
     let absent = ids.into_iter().zip(found).filter(|(_, found)| !found);
     Ok(absent.map(|(id, _)| id).collect())
 }

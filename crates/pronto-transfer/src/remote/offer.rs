@@ -10,8 +10,8 @@ use pronto_wire::fetch::Negotiator;
 
 use super::Remote;
 use super::connection::from_wire;
-use super::connectivity::from_store;
 use super::negotiate::NegotiationHistory;
+use crate::objects::from_odb;
 use crate::revision::RefSelection;
 use crate::{Error, ErrorKind, Repository, Result};
 
@@ -83,7 +83,7 @@ fn objects(repository: &Repository, option: &str, names: &[BString]) -> Result<V
             let Ok(id) = repository.resolve(name.as_bstr()) else {
                 continue;
             };
-            if !repository.objects()?.contains(&id).map_err(from_store)? {
+            if !repository.objects()?.contains(&id).map_err(from_odb)? {
                 let message = format!("the object {name} does not exist");
                 return Err(Error::new(ErrorKind::InvalidInput, message));
             }
@@ -112,7 +112,7 @@ fn check_commits(repository: &Repository, ids: &[ObjectId]) -> Result<()> {
     let uncut = BTreeSet::new();
     let mut history = NegotiationHistory::new(repository.objects()?, &uncut);
     for id in ids {
-        if history.peel(id).map_err(from_store)? != Some(*id) {
+        if history.peel(id).map_err(from_odb)? != Some(*id) {
             let message = "a negotiation that includes an object that is no commit";
             return Err(Error::new(ErrorKind::Unsupported, message));
         }

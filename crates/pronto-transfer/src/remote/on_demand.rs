@@ -118,6 +118,6 @@ fn is_referred_to(id: &ObjectId, store: &Store) -> Result<bool> {
         };
         Ok::<_, pronto_odb::Error>(())
     });
-    visited.map_err(super::from_store)?;
+    visited.map_err(crate::objects::from_odb)?;
     Ok(is_found)
 }

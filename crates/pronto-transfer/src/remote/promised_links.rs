@@ -16,7 +16,7 @@ use pronto_odb::packing::{PackContents, PackMember};
 use pronto_pack::idx::PackIndex;
 use pronto_storage::pack_objects;
 
-use super::from_store;
+use crate::objects::from_odb;
 use crate::packs::{from_pack, writer_options};
 use crate::{ErrorKind, Repository, Result};
 use pronto_object::{CommitLinks, TagRef, TreeEntries};
@@ -36,7 +36,7 @@ pub fn keep(
     directory: &Path,
     watch: &Watch<'_>,
 ) -> Result<()> {
-    let found = store.contains_batch(links).map_err(from_store)?;
+    let found = store.contains_batch(links).map_err(from_odb)?;
     let present = links.iter().zip(found).filter(|(_, found)| *found);
     let mut stack: Vec<ObjectId> = present.map(|(id, _)| *id).collect();
     if stack.is_empty() {
@@ -50,7 +50,7 @@ pub fn keep(
         if local.contains(&id) || promised.has(&id)? {
             continue;
         }
-        let Some(kind) = store.find(&id, &mut content).map_err(from_store)? else {
+        let Some(kind) = store.find(&id, &mut content).map_err(from_odb)? else {
             continue;
         };
         local.insert(id);
@@ -67,7 +67,7 @@ pub fn keep(
     let files = writer_options(repository.config(), repository.object_hash())?;
     let options = pack_objects::packing_options(repository)?;
     let made = store.pack_into(&contents, &options, directory, files, watch);
-    let mark = made.map_err(from_store)?.0.pack.with_extension("promisor");
+    let mark = made.map_err(from_odb)?.0.pack.with_extension("promisor");
     std::fs::write(&mark, b"").context(ErrorKind::Io, "could not write", &mark)
 }
 
@@ -77,7 +77,7 @@ struct PromisorPacks(Vec<PackIndex>);
 impl PromisorPacks {
     fn open(store: &Store) -> Result<Self> {
         let access = store.options().access;
-        let packs = store.promisor_packs().map_err(from_store)?;
+        let packs = store.promisor_packs().map_err(from_odb)?;
         let open = |path: std::path::PathBuf| {
             let opened = PackIndex::open(path.with_extension("idx"), store.kind(), access);
             opened.map_err(from_pack)

@@ -10,7 +10,7 @@ use pronto_odb::Store;
 
 use super::{CloneRun, Outcome, objects};
 use crate::checkout_tree;
-use crate::remote::from_store;
+use crate::objects::from_odb;
 use crate::{ErrorKind, Repository, Result};
 use pronto_object::TreeEntries;
 
@@ -70,9 +70,9 @@ fn fetch_contents(
             continue;
         }
         // The filter may have left out trees, too. Their blobs are fetched later.
-        if store.find(&id, &mut content).map_err(from_store)? != Some(ObjectKind::Tree) {
+        if store.find(&id, &mut content).map_err(from_odb)? != Some(ObjectKind::Tree) {
             objects::fetch_exactly(work, vec![id], repository)?;
-            if store.find(&id, &mut content).map_err(from_store)? != Some(ObjectKind::Tree) {
+            if store.find(&id, &mut content).map_err(from_odb)? != Some(ObjectKind::Tree) {
                 continue;
             }
         }
@@ -99,7 +99,7 @@ fn fetch_contents(
     }
     files.sort_unstable();
     files.dedup();
-    let found = store.contains_batch(&files).map_err(from_store)?;
+    let found = store.contains_batch(&files).map_err(from_odb)?;
     let missing = files.iter().zip(found).filter(|(_, found)| !found);
     let missing: Vec<ObjectId> = missing.map(|(id, _)| *id).collect();
     if missing.is_empty() {

@@ -57,7 +57,7 @@ impl ArrivingFiles {
 pub(super) fn open(repository: &Repository) -> Result<Store> {
     let mut options = pronto_odb::Options::default();
     options.kind = repository.object_hash();
-    Store::open(repository.objects_dir(), options).map_err(crate::remote::from_store)
+    Store::open(repository.objects_dir(), options).map_err(crate::objects::from_odb)
 }
 
 /// Fetches the objects of the selected refs. Requests nothing if no ref is selected.
@@ -126,7 +126,7 @@ fn missing(wants: &[ObjectId], store: &Store) -> Result<Vec<ObjectId>> {
     wants.sort_unstable();
     let found = store
         .contains_batch(&wants)
-        .map_err(crate::remote::from_store)?;
+        .map_err(crate::objects::from_odb)?;
     let missing = wants.iter().zip(found).filter(|(_, found)| !found);
     Ok(missing.map(|(id, _)| *id).collect())
 }

@@ -9,8 +9,9 @@ use pronto_odb::Store;
 
 use super::heads::ClonedHeads;
 use super::{CloneRun, CloneWarning};
+use crate::objects::from_odb;
 use crate::refs::{Edit, ExpectedValue, RefChangeKind, RefName, RefTarget, bad_name};
-use crate::remote::{NegotiationHistory, from_store};
+use crate::remote::NegotiationHistory;
 use crate::repository::RefStorage;
 use crate::{Error, ErrorKind, Repository, Result};
 
@@ -88,7 +89,7 @@ fn write_followed_tags(
         };
         if found.name.starts_with(b"refs/tags/")
             && !is_mapped(&found.name)
-            && store.contains(&id).map_err(from_store)?
+            && store.contains(&id).map_err(from_odb)?
         {
             tags.update(&found.name, id, ExpectedValue::Anything, message);
         }
@@ -156,7 +157,7 @@ fn write_head(
     let cut = crate::remote::shallow::read(repository)?;
     let peeled = NegotiationHistory::new(store, &cut)
         .peel(&id)
-        .map_err(from_store)?;
+        .map_err(from_odb)?;
     let given = id;
     let id = peeled.ok_or_else(|| {
         let reason = format!("object {id} is a tree, not a commit");

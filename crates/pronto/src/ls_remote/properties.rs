@@ -1,7 +1,7 @@
 //! The properties of objects by which refs are sorted.
 
 use super::AdvertisedRef;
-use crate::remote::from_store;
+use crate::objects::from_odb;
 use crate::{Error, ErrorKind, ObjectKind, Repository, Result};
 
 /// The part of an object that the sort keys need.
@@ -42,7 +42,7 @@ impl ObjectProperties {
             )
         };
         let store = repository.objects()?;
-        let header = store.header(&id).map_err(from_store)?.ok_or_else(missing)?;
+        let header = store.header(&id).map_err(from_odb)?.ok_or_else(missing)?;
         let mut properties = ObjectProperties {
             type_name: type_name(header.kind),
             size: header.size,
@@ -54,7 +54,7 @@ impl ObjectProperties {
         }
         store
             .find(&id, buffer)
-            .map_err(from_store)?
+            .map_err(from_odb)?
             .ok_or_else(missing)?;
         let date = |field: &str| pronto_object::header_time(buffer, field).unwrap_or(0);
         match header.kind {

@@ -14,8 +14,9 @@ use pronto_wire::negotiate::CommitSupplier;
 use super::super::FetchRun;
 use super::super::map::FetchedRef;
 use crate::Result;
+use crate::objects::from_odb;
 use crate::remote::connection::from_wire;
-use crate::remote::{NegotiationHistory, alternate_tips, from_store};
+use crate::remote::{NegotiationHistory, alternate_tips};
 use pronto_object::TagRef;
 
 /// Reports the capabilities of a server of version 0 or 1.
@@ -126,7 +127,7 @@ impl CompletenessMarker<'_> {
         let mut queue = BinaryHeap::new();
         for id in tips {
             self.mark_tags(id)?;
-            if let Some(id) = self.history.peel(&id).map_err(from_store)? {
+            if let Some(id) = self.history.peel(&id).map_err(from_odb)? {
                 self.enqueue(id, &mut queue)?;
             }
         }
@@ -147,7 +148,7 @@ impl CompletenessMarker<'_> {
     fn mark_tags(&mut self, mut id: ObjectId) -> Result<()> {
         let store = self.work.repository.objects()?;
         let mut buffer = Vec::new();
-        while store.find(&id, &mut buffer).map_err(from_store)? == Some(gix_object::Kind::Tag) {
+        while store.find(&id, &mut buffer).map_err(from_odb)? == Some(gix_object::Kind::Tag) {
             if !self.complete.insert(id) {
                 break;
             }
