@@ -1,6 +1,7 @@
 //! Progress without callbacks: an operation opens a [`Meter`] and increments its counters. An
 //! observer (a terminal, an editor) reads them at any time.
 
+use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
@@ -10,13 +11,57 @@ pub trait Progress: Send + Sync {
     /// ("Receiving objects"). The implementation keeps a clone of the returned meter.
     fn begin(&self, title: &'static str, total: Option<u64>) -> Meter;
 
-    /// Shows a line of text from the remote (sideband), or a remark to be shown now.
-    fn message(&self, text: &str);
+    /// Receives a message that is of use while the operation runs.
+    fn message(&self, message: ProgressMessage<'_>);
+}
 
-    /// Reports that the server redirects a connection to `url`, which has no trailing slash. The
-    /// default implementation shows Git's message.
-    fn redirected(&self, url: &str) {
-        self.message(&format!("warning: redirecting to {url}/"));
+/// A message of a running operation. Its `Display` gives Git's words without a prefix, and
+/// [`prefix`](Self::prefix) the prefix that `git` prints on standard error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ProgressMessage<'a> {
+    /// A line that the remote side sent over the sideband.
+    Remote {
+        /// The line without its end. It has no control characters but escape sequences for colours.
+        line: &'a str,
+        /// Whether the line ended with a carriage return: the next line takes its place.
+        is_overwritten: bool,
+    },
+    /// A step of the operation ("Cloning into 'project'...").
+    Step(&'a str),
+    /// A warning.
+    Warning(&'a str),
+    /// An error after which the operation continues.
+    Error(&'a str),
+    /// The error that ended a part of the operation, which `git` runs as a program of its own.
+    Fatal(&'a str),
+    /// The server redirects the connection to this URL, which has no trailing slash.
+    Redirected(&'a str),
+}
+
+impl ProgressMessage<'_> {
+    /// Returns the prefix that `git` prints before the message, such as `warning: `.
+    pub fn prefix(&self) -> &'static str {
+        match self {
+            ProgressMessage::Remote { .. } => "remote: ",
+            ProgressMessage::Step(_) => "",
+            ProgressMessage::Warning(_) | ProgressMessage::Redirected(_) => "warning: ",
+            ProgressMessage::Error(_) => "error: ",
+            ProgressMessage::Fatal(_) => "fatal: ",
+        }
+    }
+}
+
+impl fmt::Display for ProgressMessage<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ProgressMessage::Remote { line, .. } => f.write_str(line),
+            ProgressMessage::Step(text)
+            | ProgressMessage::Warning(text)
+            | ProgressMessage::Error(text)
+            | ProgressMessage::Fatal(text) => f.write_str(text),
+            ProgressMessage::Redirected(url) => write!(f, "redirecting to {url}/"),
+        }
     }
 }
 
@@ -25,7 +70,7 @@ impl Progress for () {
         Meter::new(title, total)
     }
 
-    fn message(&self, _text: &str) {}
+    fn message(&self, _: ProgressMessage<'_>) {}
 }
 
 /// The counters of one phase. Clones share the counters. Every method is lock-free and may be

@@ -26,7 +26,7 @@ use pronto_pack::indexer::Inspect;
 use crate::environment::Environment;
 use crate::objects::from_odb;
 use crate::remote::{FROM_BUNDLE, ReceivedFile, receive_stream};
-pub use crate::remote::{Fitness, failure_lines, require, verify};
+pub use crate::remote::{FailureLine, Fitness, failure_lines, require, verify};
 use crate::{Error, ErrorKind, Repository, Result};
 
 pub use create::{CreateOptions, PreparedBundle, create};

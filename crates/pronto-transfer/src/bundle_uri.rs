@@ -24,6 +24,7 @@ mod tokens;
 
 use bstr::{BStr, BString};
 use pronto_hash::ObjectId;
+use pronto_io::progress::ProgressMessage;
 use pronto_io::watch::Watch;
 use pronto_pack::bundle::BundleHeader;
 use pronto_wire::url::{Url, UrlOrigin};
@@ -231,11 +232,13 @@ impl<'a> BundleImport<'a> {
     }
 
     fn warn(&self, text: &str) {
-        self.watch.progress().message(&format!("warning: {text}"));
+        self.watch
+            .progress()
+            .message(ProgressMessage::Warning(text));
     }
 
     fn report(&self, text: &str) {
-        self.watch.progress().message(&format!("error: {text}"));
+        self.watch.progress().message(ProgressMessage::Error(text));
     }
 
     /// Downloads the bundle at the URL of `named`, or the bundles of the list at that URL.

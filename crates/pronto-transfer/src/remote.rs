@@ -29,7 +29,7 @@ mod web;
 
 pub use absent::{Absent, FetchedTips, incomplete};
 pub use alternates::alternate_tips;
-pub use bundle::{FROM_BUNDLE, Fitness, failure_lines, require, unusable, verify};
+pub use bundle::{FROM_BUNDLE, FailureLine, Fitness, failure_lines, require, unusable, verify};
 pub use common::common_commits;
 pub use connectivity::{Cuts, PackLinks, is_connected};
 pub use lazy::{Exact, check_promisors};

@@ -69,7 +69,7 @@ pub const MOST_IDS: usize = 4 << 20;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// The protocol version: see
+    /// The protocol version that the client asks for (`GIT_PROTOCOL`).
     pub version: ProtocolVersion,
     /// Whether the transport is stateless (HTTP, `--stateless-rpc`): [`answer`] reads one request,
     /// and sends no advertisement before it.

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 
 use bstr::{BString, ByteSlice};
 use pronto_io::interrupt::Interrupt;
-use pronto_io::progress::Progress;
+use pronto_io::progress::{Progress, ProgressMessage};
 
 use crate::address::RemoteAddress;
 use crate::error::{Error, ErrorKind, hung_up, malformed};
@@ -85,7 +85,7 @@ impl RemoteArchive {
         let service = Service::UploadArchive;
         let mut connection = transport::connect(address, service, options, settings)?;
         if let Some(url) = connection.take_redirect() {
-            progress.redirected(&url);
+            progress.message(ProgressMessage::Redirected(&url));
         }
         Ok(RemoteArchive {
             packets: PacketReader::new(connection),

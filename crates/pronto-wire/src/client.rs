@@ -9,7 +9,7 @@ use std::io::{self, BufRead, Read};
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::Kind;
 use pronto_io::interrupt::Interrupt;
-use pronto_io::progress::Progress;
+use pronto_io::progress::{Progress, ProgressMessage};
 
 use crate::address::RemoteAddress;
 use crate::advertisement::{
@@ -69,7 +69,7 @@ impl FetchClient {
         let region = pronto_io::region!("transport", "connect");
         let mut connection = transport::connect(address, Service::UploadPack, options, settings)?;
         if let Some(url) = connection.take_redirect() {
-            progress.redirected(&url);
+            progress.message(ProgressMessage::Redirected(&url));
         }
         let mut client = Self::over(connection, interrupt)?;
         drop(region);
@@ -319,7 +319,7 @@ impl PackExchange<'_> {
 
 fn report_steps(steps: Vec<String>, progress: &dyn Progress) {
     for step in steps {
-        progress.message(&step);
+        progress.message(ProgressMessage::Step(&step));
     }
 }
 

@@ -7,7 +7,7 @@ use std::io::{self, Read, Write};
 use bstr::{BStr, BString};
 use pronto_hash::ObjectId;
 use pronto_io::interrupt::Interrupt;
-use pronto_io::progress::Progress;
+use pronto_io::progress::{Progress, ProgressMessage};
 
 use crate::address::RemoteAddress;
 use crate::advertisement::ServerGreeting;
@@ -140,7 +140,7 @@ impl Pusher {
         let region = pronto_io::region!("transport", "connect");
         let mut connection = transport::connect(address, Service::ReceivePack, options, settings)?;
         if let Some(url) = connection.take_redirect() {
-            progress.redirected(&url);
+            progress.message(ProgressMessage::Redirected(&url));
         }
         let mut packets = PacketReader::new(connection);
         let greeting = read_greeting(&mut packets, interrupt)?;

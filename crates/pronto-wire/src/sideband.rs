@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use bstr::ByteSlice;
 use pronto_io::interrupt::Interrupt;
-use pronto_io::progress::Progress;
+use pronto_io::progress::{Progress, ProgressMessage};
 
 use crate::error::{Error, ErrorKind, malformed};
 use crate::pktline::Packet;
@@ -129,8 +129,7 @@ impl<'a, R: Read> Demultiplexer<'a, R> {
 
 /// Splits messages of the remote side into lines, and makes them safe for a terminal.
 ///
-/// Each line is passed to [`Progress::message`] with the prefix `remote: ` and without its line feed. A
-/// carriage return at the end of a line is kept, because the next line overwrites it.
+/// Each line is passed to [`Progress::message`] as [`ProgressMessage::Remote`].
 pub struct RemoteMessages<'a> {
     progress: &'a dyn Progress,
     partial: Vec<u8>,
@@ -165,10 +164,11 @@ impl<'a> RemoteMessages<'a> {
         }
     }
 
-    fn show(&mut self, overwritten: bool) {
-        let line = sanitized(&self.partial);
-        let end = if overwritten { "\r" } else { "" };
-        self.progress.message(&format!("remote: {line}{end}"));
+    fn show(&mut self, is_overwritten: bool) {
+        self.progress.message(ProgressMessage::Remote {
+            line: &sanitized(&self.partial),
+            is_overwritten,
+        });
         self.partial.clear();
     }
 }

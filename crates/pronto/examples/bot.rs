@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use pronto::bstr::BStr;
 use pronto::push::{self, PushRemote, PushStatus};
-use pronto::{Environment, ErrorKind, Meter, Progress, Repository, Result, Watch};
+use pronto::{Environment, ErrorKind, Meter, Progress, ProgressMessage, Repository, Result, Watch};
 use pronto::{add, clone, commit, switch};
 
 #[path = "shared/hints.rs"]
@@ -39,8 +39,8 @@ impl Progress for Phases {
         meter
     }
 
-    fn message(&self, text: &str) {
-        eprintln!("{text}");
+    fn message(&self, message: ProgressMessage<'_>) {
+        eprintln!("{}{message}", message.prefix());
     }
 }
 

@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 use bstr::{BStr, BString, ByteSlice};
 use pronto_hash::ObjectId;
+use pronto_io::progress::ProgressMessage;
 use pronto_io::watch::Watch;
 use pronto_wire::client::FetchClient;
 
@@ -214,8 +215,8 @@ impl<'a> CloneRun<'a> {
             }
             Ok(_) => Ok(()),
             Err(error) => {
-                let line = format!("error: {}", error.message());
-                self.watch.progress().message(&line);
+                let message = ProgressMessage::Error(error.message());
+                self.watch.progress().message(message);
                 Ok(())
             }
         }

@@ -143,7 +143,7 @@ pub use bstr;
 pub use gix_object::Kind as ObjectKind;
 pub use pronto_hash::ObjectId;
 pub use pronto_io::interrupt::Interrupt;
-pub use pronto_io::progress::{Meter, Progress};
+pub use pronto_io::progress::{Meter, Progress, ProgressMessage};
 pub use pronto_io::watch::Watch;
 
 /// Object ids and the hash functions that make them (`extensions.objectFormat`).

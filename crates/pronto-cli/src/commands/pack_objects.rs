@@ -16,7 +16,7 @@ use pronto::pack_objects::{self, LeaveOut, Select, SelectedObjects};
 use pronto::remote::has_whole_history;
 use pronto::revision::RevisionSet;
 use pronto::{Repository, Watch, bitmaps, packs};
-use pronto_io::progress::{Meter, Progress};
+use pronto_io::progress::{Meter, Progress, ProgressMessage};
 use pronto_odb::packing::{Options, PackContents, PackCounts, PackMember};
 use pronto_pack::bitmap::name_hash;
 
@@ -407,7 +407,7 @@ impl Progress for PhaseProgress {
         }
     }
 
-    fn message(&self, text: &str) {
-        self.inner.message(text);
+    fn message(&self, message: ProgressMessage<'_>) {
+        self.inner.message(message);
     }
 }

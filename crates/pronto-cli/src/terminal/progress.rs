@@ -10,7 +10,7 @@ use std::io::Write;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use pronto_io::progress::{Meter, Progress};
+use pronto_io::progress::{Meter, Progress, ProgressMessage};
 
 use crate::terminal::colors::RemoteWords;
 use crate::terminal::text::sanitized_but_colours;
@@ -41,9 +41,6 @@ const SHOWN_AT_ONCE: &[&str] = &[
     "Sorting objects by packfile",
     "Verifying object offsets",
 ];
-
-/// The prefix of a server's lines.
-const FROM_REMOTE: &str = "remote: ";
 
 /// The phases that process files. Their rate in files per second is printed after Git's text.
 const OF_FILES: &[&str] = &["Updating files", "Filtering content"];
@@ -203,36 +200,38 @@ impl Progress for Terminal {
         meter
     }
 
-    /// Prints `text` as a line. If `text` ends with a carriage return, the next line overwrites it.
-    fn message(&self, text: &str) {
-        if self.0.look.messages == PrintedMessages::OfRemote && !text.starts_with(FROM_REMOTE) {
+    fn message(&self, message: ProgressMessage<'_>) {
+        let prefix = message.prefix();
+        let ProgressMessage::Remote {
+            line,
+            is_overwritten,
+        } = message
+        else {
+            if self.0.look.messages == PrintedMessages::All {
+                let mut state = self.0.lock();
+                state.tick(&self.0.look, Instant::now());
+                let text = message.to_string();
+                state.print(&format!("{prefix}{}\n", sanitized_but_colours(&text)));
+            }
             return;
-        }
+        };
         let mut state = self.0.lock();
         state.tick(&self.0.look, Instant::now());
-        let (line, end) = match text.strip_suffix('\r') {
-            Some(line) => (line, '\r'),
-            None => (text.strip_suffix('\n').unwrap_or(text), '\n'),
-        };
-        let Some(text) = line.strip_prefix(FROM_REMOTE) else {
-            let line = sanitized_but_colours(line);
-            state.print(&format!("{line}{end}"));
-            return;
-        };
         if let Some(read) = state.read_words.take() {
             state.words = read();
             for complaint in state.words.take_complaints() {
                 state.print(&format!("error: {complaint}\n"));
             }
         }
-        let clear = match text {
+        let clear = match line {
             "" => "",
             _ if self.0.look.clears => "\x1b[K",
             _ => "        ",
         };
-        let text = state.words.paint(text);
+        let end = if is_overwritten { '\r' } else { '\n' };
+        let text = state.words.paint(line);
         let text = sanitized_but_colours(&text).into_owned();
-        state.print(&format!("{FROM_REMOTE}{text}{clear}{end}"));
+        state.print(&format!("{prefix}{text}{clear}{end}"));
     }
 }
 

@@ -4,7 +4,7 @@ use super::support::{Maker, Repository, delta, files, id_of, paths};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{Kind, ObjectId};
 use pronto_io::interrupt::Interrupt;
-use pronto_io::progress::{Meter, Progress};
+use pronto_io::progress::{Meter, Progress, ProgressMessage};
 use pronto_pack::entry::EntryHeader;
 use pronto_pack::idx::PackIndexVersion;
 use pronto_pack::indexer::{
@@ -411,7 +411,7 @@ impl Progress for Watcher {
         meter
     }
 
-    fn message(&self, _text: &str) {}
+    fn message(&self, _: ProgressMessage<'_>) {}
 }
 
 #[test]

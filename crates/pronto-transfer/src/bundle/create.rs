@@ -28,7 +28,7 @@ pub struct CreateOptions {
     pub version: Option<BundleVersion>,
     /// The object filter (`--filter`).
     pub filter: Option<BString>,
-    /// The revisions to bundle: see
+    /// The revisions to bundle, as `git rev-list` takes them.
     pub revisions: RevisionSet,
     /// The limits of the commits, such as `--max-count` or `--since`.
     pub walk: WalkOptions,

@@ -146,7 +146,7 @@ impl BundleImport<'_> {
             ErrorKind::Interrupted | ErrorKind::Config | ErrorKind::ConfigValue => Err(error),
             ErrorKind::Bundle => {
                 for line in failure_lines(&error) {
-                    self.watch.progress().message(&line);
+                    self.watch.progress().message(line.as_message());
                 }
                 Ok(BundleResult::Unusable)
             }

@@ -5,6 +5,7 @@ mod wants;
 use std::collections::{BTreeSet, HashSet};
 
 use pronto_hash::ObjectId;
+use pronto_io::progress::ProgressMessage;
 use pronto_odb::{Quarantine, Store};
 use pronto_pack::bundle::BundleHeader;
 use pronto_pack::indexer::Inspect;
@@ -248,7 +249,7 @@ impl Fetched {
             .as_ref()
             .is_some_and(|client| client.bundle().is_none());
         if work.options.filter.is_some() && !can_filter && is_server {
-            let message = "warning: filtering not recognized by server, ignoring";
+            let message = ProgressMessage::Warning("filtering not recognized by server, ignoring");
             work.watch.progress().message(message);
             // Git checks the connectivity again when it requests objects.
             let ids = entries.iter().map(|entry| entry.id).collect();

@@ -1,5 +1,6 @@
 //! Drops the options that have no effect on bundles.
 
+use pronto_io::progress::ProgressMessage;
 use pronto_wire::client::FetchClient;
 
 use super::FetchRun;
@@ -30,8 +31,10 @@ impl FetchRun<'_> {
         ];
         let url = self.remote.url()?;
         for (name, _) in given.iter().filter(|(_, is_given)| *is_given) {
-            let warning = format!("warning: option \"{name}\" is ignored for {url}");
-            self.watch.progress().message(&warning);
+            let warning = format!("option \"{name}\" is ignored for {url}");
+            self.watch
+                .progress()
+                .message(ProgressMessage::Warning(&warning));
         }
         Ok(())
     }

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use bstr::{BStr, BString};
 use pronto_hash::ObjectId;
+use pronto_io::progress::ProgressMessage;
 use pronto_io::watch::Watch;
 use pronto_storage::pack_objects::{self, MissingObjects, Select};
 use pronto_wire::advertisement::ServerGreeting;
@@ -48,10 +49,10 @@ impl PushInProgress<'_> {
     ) -> Result<bool> {
         let (repository, options) = (self.repository, self.options);
         if refs.is_empty() {
-            self.watch.progress().message(
+            self.watch.progress().message(ProgressMessage::Step(
                 "No refs in common and none specified; doing nothing.\n\
                  Perhaps you should specify a branch.",
-            );
+            ));
             return Ok(true);
         }
         let greeting = pusher.greeting();

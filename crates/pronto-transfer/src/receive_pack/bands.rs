@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use pronto_io::progress::{Meter, Progress};
+use pronto_io::progress::{Meter, Progress, ProgressMessage};
 use pronto_wire::pktline::{self, MAX_LINE};
 
 use crate::meters::OperationMeters;
@@ -258,8 +258,9 @@ impl Progress for ReceiveBands<'_> {
         meter
     }
 
-    fn message(&self, text: &str) {
-        ReceiveBands::message(self, format!("{text}\n").as_bytes());
+    fn message(&self, message: ProgressMessage<'_>) {
+        let line = format!("{}{message}\n", message.prefix());
+        ReceiveBands::message(self, line.as_bytes());
     }
 }
 

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 
 use bstr::BStr;
 use pronto_hash::ObjectId;
+use pronto_io::progress::ProgressMessage;
 use pronto_io::untrusted::{self, SymlinkPolicy};
 use pronto_pack::bundle::{BundleHeader, Prerequisite};
 
@@ -115,22 +116,43 @@ pub fn unusable(error: Error) -> Error {
     }
 }
 
-/// Returns the lines of Git's error output, with prefixes, for an unusable bundle. Git reads the
-/// pack with another program, whose error is the first line.
-pub fn failure_lines(error: &Error) -> Vec<String> {
+/// A line of Git's error output, without its prefix.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FailureLine {
+    /// A line with the prefix `error: `.
+    Error(String),
+    /// A line with the prefix `fatal: `.
+    Fatal(String),
+}
+
+impl FailureLine {
+    /// Returns the line as a message of a running operation.
+    pub fn as_message(&self) -> ProgressMessage<'_> {
+        match self {
+            FailureLine::Error(text) => ProgressMessage::Error(text),
+            FailureLine::Fatal(text) => ProgressMessage::Fatal(text),
+        }
+    }
+}
+
+/// Returns the lines of Git's error output for an unusable bundle. Git reads the pack with another
+/// program, whose error is the first line.
+pub fn failure_lines(error: &Error) -> Vec<FailureLine> {
     let mut lines = Vec::new();
     let cause = std::error::Error::source(error);
     if let Some(cause) = cause.and_then(|cause| cause.downcast_ref::<Error>()) {
         let is_rejected = *cause.kind() == ErrorKind::Rejected;
         let reason = std::error::Error::source(cause).filter(|_| is_rejected);
         let reason = reason.map(ToString::to_string).unwrap_or_default();
-        lines.extend(reason.lines().map(|line| format!("error: {line}")));
-        lines.push(match is_rejected {
-            true => "fatal: fsck error in packed object".to_owned(),
-            false => format!("fatal: {}", cause.message()),
-        });
+        let reason = reason.lines();
+        lines.extend(reason.map(|line| FailureLine::Error(line.to_owned())));
+        lines.push(FailureLine::Fatal(match is_rejected {
+            true => "fsck error in packed object".to_owned(),
+            false => cause.message().to_owned(),
+        }));
     }
     let own = error.message().lines();
-    lines.extend(own.map(|line| format!("error: {line}")));
+    lines.extend(own.map(|line| FailureLine::Error(line.to_owned())));
     lines
 }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bstr::{BString, ByteVec};
-use pronto_io::progress::{Meter, Progress};
+use pronto_io::progress::{Meter, Progress, ProgressMessage};
 use pronto_odb::packing::PackCounts;
 
 use crate::{Error, ErrorKind};
@@ -248,8 +248,9 @@ impl Progress for UploadBands<'_> {
         meter
     }
 
-    fn message(&self, text: &str) {
-        let _ = self.put(2, format!("{text}\n").as_bytes());
+    fn message(&self, message: ProgressMessage<'_>) {
+        let line = format!("{}{message}\n", message.prefix());
+        let _ = self.put(2, line.as_bytes());
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pronto_hash::{Kind, ObjectId};
 use pronto_io::interrupt::Interrupt;
-use pronto_io::progress::{Meter, Progress};
+use pronto_io::progress::{Meter, Progress, ProgressMessage};
 use pronto_wire::advertisement::GreetingParser;
 use pronto_wire::client::FetchClient;
 use pronto_wire::fetch::{Nothing, Request};
@@ -156,7 +156,7 @@ impl Progress for Impatient {
         Meter::new(title, total)
     }
 
-    fn message(&self, _: &str) {
+    fn message(&self, _: ProgressMessage<'_>) {
         self.0.trigger();
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 
 use pronto_hash::{ObjectId, oid};
 use pronto_io::interrupt::Interrupt;
-use pronto_io::progress::{Meter, Progress};
+use pronto_io::progress::{Meter, Progress, ProgressMessage};
 use pronto_wire::advertisement::{LsRefs, ProtocolVersion, RemoteRef};
 use pronto_wire::client::FetchClient;
 use pronto_wire::fetch::{Negotiator, Request, ShallowUpdate};
@@ -91,9 +91,9 @@ impl Progress for Listener {
         Meter::new(title, total)
     }
 
-    fn message(&self, text: &str) {
+    fn message(&self, message: ProgressMessage<'_>) {
         let mut lines = self.0.lock().expect("no panics while it is held");
-        lines.push(text.to_owned());
+        lines.push(format!("{}{message}", message.prefix()));
     }
 }
 

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pronto_io::progress::{Meter, Progress};
+use pronto_io::progress::{Meter, Progress, ProgressMessage};
 use pronto_io::watch::Watch;
 use pronto_wire::transport::http::{CredentialProvider, HttpSecret};
 use pronto_wire::url::Url;
@@ -25,7 +25,7 @@ impl Announcement {
         let (progress, line) = match watch.shared_progress() {
             Some(progress) => (progress, Some(line)),
             None => {
-                watch.progress().message(&line);
+                watch.progress().message(ProgressMessage::Step(&line));
                 (Arc::new(()) as Arc<dyn Progress>, None)
             }
         };
@@ -53,7 +53,7 @@ impl Announcement {
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         if let Some(line) = line {
-            self.progress.message(&line);
+            self.progress.message(ProgressMessage::Step(&line));
         }
     }
 
@@ -77,9 +77,9 @@ impl Progress for Announcement {
         self.progress.begin(title, total)
     }
 
-    fn message(&self, text: &str) {
+    fn message(&self, message: ProgressMessage<'_>) {
         self.say();
-        self.progress.message(text);
+        self.progress.message(message);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Downloads the bundles that the user (`--bundle-uri`) or the server names before the fetch.
 
 use bstr::{BString, ByteSlice};
+use pronto_io::progress::ProgressMessage;
 use pronto_wire::client::FetchClient;
 
 use super::CloneRun;
@@ -51,8 +52,9 @@ impl CloneRun<'_> {
             Ok(list) => list,
             Err(bad) => {
                 let progress = self.watch.progress();
-                progress.message(&format!("error: {bad}"));
-                progress.message("error: could not retrieve server-advertised bundle-uri list");
+                progress.message(ProgressMessage::Error(&bad.to_string()));
+                let message = "could not retrieve server-advertised bundle-uri list";
+                progress.message(ProgressMessage::Error(message));
                 return Ok(());
             }
         };
@@ -66,6 +68,8 @@ impl CloneRun<'_> {
     }
 
     fn warn(&self, text: &str) {
-        self.watch.progress().message(&format!("warning: {text}"));
+        self.watch
+            .progress()
+            .message(ProgressMessage::Warning(text));
     }
 }

@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 
 use pronto_hash::ObjectId;
 use pronto_io::error::IoContext;
+use pronto_io::progress::ProgressMessage;
 use pronto_io::sync::SyncMethod;
 use pronto_io::watch::Watch;
 use pronto_odb::Store;
@@ -87,8 +88,10 @@ pub(super) fn fetch(
     check_session_id(repository.config())?;
     let filter = work.filter(&client);
     if work.options.filter.is_some() && filter.is_none() && client.bundle().is_none() {
-        let message = "warning: filtering not recognized by server, ignoring";
-        work.watch.progress().message(message);
+        let message = "filtering not recognized by server, ignoring";
+        work.watch
+            .progress()
+            .message(ProgressMessage::Warning(message));
     }
     let request = Request {
         wants,

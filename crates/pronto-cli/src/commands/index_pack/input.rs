@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use pronto_io::descriptor;
 use pronto_io::error::IoContext;
-use pronto_io::progress::{Meter, Progress};
+use pronto_io::progress::{Meter, Progress, ProgressMessage};
 use pronto_odb::Inventory;
 use pronto_pack::indexer::{self, ExistingObjects, Inspect};
 use pronto_pack::{Error, ErrorKind};
@@ -163,7 +163,7 @@ impl Progress for OnlyResolving {
         }
     }
 
-    fn message(&self, text: &str) {
-        self.0.message(text);
+    fn message(&self, message: ProgressMessage<'_>) {
+        self.0.message(message);
     }
 }

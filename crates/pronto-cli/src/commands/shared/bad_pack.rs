@@ -90,7 +90,8 @@ pub(crate) fn report_absent(error: &pronto::Error, context: &mut Context) {
 /// process, whose error is printed first.
 pub(crate) fn report_bundle(error: &pronto::Error, context: &mut Context) {
     for line in pronto::bundle::failure_lines(error) {
-        context.remark(&line);
+        let message = line.as_message();
+        context.remark(&format!("{}{message}", message.prefix()));
     }
 }
 

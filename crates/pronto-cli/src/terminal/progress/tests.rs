@@ -140,10 +140,10 @@ fn a_narrow_device_gets_two_lines() {
 #[test]
 fn messages_keep_their_ends_and_clear_the_line() {
     let (plain, recording) = terminal(LOOK);
-    plain.message("remote: counting\r");
-    plain.message("remote: counted");
-    plain.message("remote: ");
-    plain.message("hello");
+    plain.message(remote("counting", true));
+    plain.message(remote("counted", false));
+    plain.message(remote("", false));
+    plain.message(ProgressMessage::Step("hello"));
     assert_eq!(
         recording.text(),
         "remote: counting        \rremote: counted        \nremote: \nhello\n"
@@ -152,7 +152,7 @@ fn messages_keep_their_ends_and_clear_the_line() {
         clears: true,
         ..LOOK
     });
-    clearing.message("remote: counted");
+    clearing.message(remote("counted", false));
     assert_eq!(recording.text(), "remote: counted\x1b[K\n");
 }
 
@@ -206,7 +206,15 @@ fn a_quiet_terminal_prints_messages_of_the_other_side_alone() {
         messages: PrintedMessages::OfRemote,
         ..LOOK
     });
-    quiet.message("a remark");
-    quiet.message("remote: a message");
+    quiet.message(ProgressMessage::Step("a remark"));
+    quiet.message(remote("a message", false));
     assert_eq!(recording.text(), "remote: a message        \n");
+}
+
+/// Returns a line of the remote side.
+fn remote(line: &str, is_overwritten: bool) -> ProgressMessage<'_> {
+    ProgressMessage::Remote {
+        line,
+        is_overwritten,
+    }
 }

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use bstr::ByteSlice;
 use pronto_hash::ObjectId;
-use pronto_io::progress::Progress;
+use pronto_io::progress::{Progress, ProgressMessage};
 use pronto_wire::advertisement::RemoteRef;
 use pronto_wire::capabilities::Capabilities;
 use pronto_wire::negotiate::CommitSupplier;
@@ -23,7 +23,8 @@ use pronto_object::TagRef;
 pub(super) fn report_capabilities(capabilities: &Capabilities, progress: &dyn Progress) {
     let has = |name: &str| capabilities.has(name);
     if let Some(agent) = capabilities.value("agent") {
-        progress.message(&format!("Server version is {}", agent.as_bstr()));
+        let line = format!("Server version is {}", agent.as_bstr());
+        progress.message(ProgressMessage::Step(&line));
     }
     let supported = [
         ("shallow", true),
@@ -45,7 +46,7 @@ pub(super) fn report_capabilities(capabilities: &Capabilities, progress: &dyn Pr
     ];
     for (name, is_reported) in supported {
         if is_reported && has(name) {
-            progress.message(&format!("Server supports {name}"));
+            progress.message(ProgressMessage::Step(&format!("Server supports {name}")));
         }
     }
 }
@@ -72,10 +73,11 @@ pub(super) fn report_refs(
         complete = marker.complete;
         for entry in entries {
             let (id, name) = (entry.id, &entry.name);
-            progress.message(&match complete.contains(&id) {
+            let line = match complete.contains(&id) {
                 true => format!("already have {id} ({name})"),
                 false => format!("want {id} ({name})"),
-            });
+            };
+            progress.message(ProgressMessage::Step(&line));
         }
     }
     Ok(())
@@ -136,7 +138,10 @@ impl CompletenessMarker<'_> {
         };
         while let Some(next) = queue.pop().filter(|next| cutoff <= next.time) {
             let line = format!("Marking {} as complete", next.id);
-            self.work.watch.progress().message(&line);
+            self.work
+                .watch
+                .progress()
+                .message(ProgressMessage::Step(&line));
             for parent in next.parents {
                 self.enqueue(parent, &mut queue)?;
             }
