@@ -207,11 +207,11 @@ mod tests {
         );
         assert_eq!(
             refused(&["--zap"]),
-            "pronto does not have option '--zap' of 'test'"
+            "option '--zap' of 'test' is not implemented natively"
         );
         assert_eq!(
             refused(&["-qz"]),
-            "pronto does not have option '-z' of 'test'"
+            "option '-z' of 'test' is not implemented natively"
         );
     }
 

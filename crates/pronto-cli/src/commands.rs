@@ -310,7 +310,7 @@ pub static COMMANDS: &[NativeCommand] = &[
 pub fn definition() -> Definition {
     let all = Definition::new("pronto")
         .version(env!("CARGO_PKG_VERSION"))
-        .about("a version control engine that is Git's equal in all but time")
+        .about("a fast, Git-compatible version control system")
         .disable_help_flag(true)
         .disable_version_flag(true)
         .disable_help_subcommand(true)
@@ -428,7 +428,7 @@ fn wrong(error: &clap::Error) -> CliError {
             CliError::misuse(format!("missing: {}", missing.join(", ")))
         }
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            CliError::misuse("a command is missing")
+            CliError::misuse("missing subcommand")
         }
         ErrorKind::InvalidSubcommand => {
             let unknown = names(ContextKind::InvalidSubcommand);

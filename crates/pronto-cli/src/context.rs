@@ -278,12 +278,13 @@ impl Context {
     pub(crate) fn prepare(&mut self, command: &'static str, signals: bool) -> Result<(), CliError> {
         self.obey_as(command)?;
         if self.wants_pager(command) {
-            return Err(CliError::unsupported("a pager"));
+            return Err(CliError::unsupported("option --paginate"));
         }
         self.begin_trace(command);
         if signals {
-            signals::watch(&self.interrupt)
-                .map_err(|error| CliError::fatal(format!("cannot watch signals: {error}")))?;
+            signals::watch(&self.interrupt).map_err(|error| {
+                CliError::fatal(format!("cannot install signal handlers: {error}"))
+            })?;
         }
         Ok(())
     }

@@ -101,13 +101,13 @@ impl CliError {
     /// must be returned before any side effect, because the whole call is then handed to the
     /// installed git.
     pub fn unsupported(what: impl Into<String>) -> Self {
-        let message = format!("pronto does not have {}", what.into());
+        let message = format!("{} is not implemented natively", what.into());
         Self::new(Kind::Unsupported, ExitCode::FATAL, vec![message])
     }
 
     /// Creates the error for an outcome of the library that the command does not handle.
     pub(crate) fn unknown_outcome(outcome: &impl fmt::Debug) -> Self {
-        Self::fatal(format!("unknown outcome: {outcome:?}"))
+        Self::fatal(format!("bug in pronto: unexpected outcome {outcome:?}"))
     }
 
     /// Creates the error for arguments that are invalid for pronto. The call is handed to git,
@@ -126,7 +126,7 @@ impl CliError {
             return self;
         }
         self.0.kind = Kind::Usage;
-        self.with_hint(format!("'pronto {name} -h' shows the options"))
+        self.with_hint(format!("run 'pronto {name} -h' to list the options"))
     }
 
     /// Does the same as [`unsupported`](Self::unsupported), with `error` as the name of the missing

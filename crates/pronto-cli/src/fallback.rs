@@ -128,8 +128,8 @@ pub(crate) fn is_possible() -> bool {
 pub(crate) fn exec(globals: &Globals, arguments: &[OsString]) -> CliError {
     let chain = CallChain::inherited();
     if chain.depth >= DEPTH_LIMIT {
-        return CliError::fatal("handing calls to git runs in a circle")
-            .with_hint("set PRONTO_GIT to the path of the real git");
+        return CliError::fatal("git on PATH calls pronto again, in a loop")
+            .with_hint("set PRONTO_GIT to the path of the git program");
     }
     let (git, identity) = match find_git(&chain) {
         Ok(found) => found,
@@ -138,7 +138,9 @@ pub(crate) fn exec(globals: &Globals, arguments: &[OsString]) -> CliError {
     if let Some(start) = &globals.start
         && let Err(error) = rustix::process::fchdir(start)
     {
-        return CliError::fatal(format!("cannot return to the starting directory: {error}"));
+        return CliError::fatal(format!(
+            "cannot change back to the initial directory: {error}"
+        ));
     }
     let error = child::command(&git)
         .arg0("git")
@@ -182,12 +184,15 @@ impl FallbackGit {
 pub(crate) fn git(globals: &Globals) -> Result<FallbackGit, CliError> {
     let chain = CallChain::inherited();
     if is_forbidden() {
-        let hint = "PRONTO_NO_FALLBACK is set";
-        return Err(CliError::fatal("this needs git, which may not be called").with_hint(hint));
+        let hint = "unset PRONTO_NO_FALLBACK to allow pronto to run git";
+        return Err(CliError::fatal(
+            "this command needs git, but PRONTO_NO_FALLBACK forbids pronto to run it",
+        )
+        .with_hint(hint));
     }
     if chain.depth >= DEPTH_LIMIT {
-        return Err(CliError::fatal("handing calls to git runs in a circle")
-            .with_hint("set PRONTO_GIT to the path of the real git"));
+        return Err(CliError::fatal("git on PATH calls pronto again, in a loop")
+            .with_hint("set PRONTO_GIT to the path of the git program"));
     }
     let (program, identity) = find_git(&chain)?;
     let given = globals.variables();
@@ -242,12 +247,12 @@ fn find_git(chain: &CallChain) -> Result<(PathBuf, ProgramIdentity), CliError> {
         };
         return match child::executable(&path).map(|metadata| ProgramIdentity::of(&metadata)) {
             Some(identity) if chain.own.contains(&identity) => Err(CliError::fatal(format!(
-                "PRONTO_GIT leads back to this program: '{}'",
+                "PRONTO_GIT is pronto itself: '{}'",
                 path.display()
             ))),
             Some(identity) if path.components().count() > 1 => Ok((path, identity)),
             _ => Err(CliError::fatal(format!(
-                "PRONTO_GIT names no program: '{}'",
+                "PRONTO_GIT is not an executable file: '{}'",
                 path.display()
             ))),
         };
@@ -260,13 +265,15 @@ fn find_git(chain: &CallChain) -> Result<(PathBuf, ProgramIdentity), CliError> {
     if let (Some(path), Some(identity)) = (found, identity) {
         return Ok((path, identity));
     }
-    Err(CliError::fatal("git is not installed")
-        .with_hint("pronto hands what it lacks to git; set PRONTO_GIT or PATH to where it is"))
+    Err(CliError::fatal("git is not on PATH").with_hint(
+        "install git, or set PRONTO_GIT to its path: pronto runs git for calls that it does not \
+         implement natively",
+    ))
 }
 
 /// Adds the information to `error` that the call would have been handed to git.
 pub(crate) fn refusal(error: CliError) -> CliError {
-    error.with_hint("without PRONTO_NO_FALLBACK the call would go to the installed git")
+    error.with_hint("unset PRONTO_NO_FALLBACK to let git run this call")
 }
 
 /// Returns the error for a command that is not in the table. git runs the call.

@@ -25,8 +25,8 @@ impl InputNames {
         let end = if self.null { 0 } else { b'\n' };
         let mut line = Vec::new();
         let read = self.input.read_until(end, &mut line);
-        let count = read
-            .map_err(|error| CliError::fatal(format!("cannot read the standard input: {error}")))?;
+        let count =
+            read.map_err(|error| CliError::fatal(format!("cannot read standard input: {error}")))?;
         if count == 0 {
             return Ok(None);
         }
@@ -43,7 +43,7 @@ impl InputNames {
 /// Converts the error of a pathspec. A call with pathspec magic that pronto lacks is handed to git.
 pub(crate) fn pathspec_error(error: pronto::Error) -> CliError {
     match error.kind() {
-        pronto::ErrorKind::Unsupported => CliError::unsupported(error.message()),
+        pronto::ErrorKind::Unsupported => CliError::lacking(error.message()),
         pronto::ErrorKind::InvalidInput => CliError::fatal(error.message()),
         _ => error.into(),
     }

@@ -109,10 +109,12 @@ pub(crate) fn become_server(
         Ok(own) => own,
         Err(error) => {
             let reason = pronto_io::error::reason(&error);
-            return CliError::fatal(format!("cannot tell where this program is: {reason}"))
-                .with_hint(format!(
-                    "start '{SERVER}' in place of 'pronto', with the same arguments"
-                ));
+            return CliError::fatal(format!(
+                "cannot determine the path of the pronto program: {reason}"
+            ))
+            .with_hint(format!(
+                "run '{SERVER}' instead of 'pronto', with the same arguments"
+            ));
         }
     };
     let places = places(&own);
@@ -122,7 +124,9 @@ pub(crate) fn become_server(
     if let Some(start) = start
         && let Err(error) = rustix::process::fchdir(start)
     {
-        return CliError::fatal(format!("cannot return to the starting directory: {error}"));
+        return CliError::fatal(format!(
+            "cannot change back to the initial directory: {error}"
+        ));
     }
     let name = process
         .first()
@@ -157,9 +161,9 @@ fn missing(command: &str, places: &[PathBuf]) -> CliError {
         .collect();
     let message = format!("'{command}' needs the program '{SERVER}', which is not installed");
     CliError::fatal(message)
-        .with_hint(format!("it is looked for at {}", places.join(" and ")))
+        .with_hint(format!("pronto looks for it at {}", places.join(" and ")))
         .with_hint(format!(
-            "install '{SERVER}' of version {VERSION} there; 'cargo install' installs both programs"
+            "install '{SERVER}' {VERSION} there; 'cargo install' installs both programs"
         ))
 }
 

@@ -128,7 +128,7 @@ fn unsupported(error: pronto::Error) -> CliError {
 
 fn lacking(setting: &str) -> CliError {
     CliError::lacking(format!("{setting} is not implemented natively"))
-        .with_hint("unset it, or use git for this call")
+        .with_hint("unset it, or run git for this call")
 }
 
 #[cfg(test)]

@@ -78,7 +78,7 @@ fn begin(rest: &Rest, arguments: &[OsString], context: &mut Context) -> Result<E
             Ok(ExitCode::SUCCESS)
         }
         Rest::Unknown(at) => Err(CliError::misuse(format!(
-            "pronto does not have option '{}'",
+            "option '{}' is not implemented natively",
             arguments[at].to_string_lossy()
         ))),
     }
@@ -104,12 +104,12 @@ fn dispatch(
         return dispatch(OsStr::new("help"), &[name.to_owned()], context);
     }
     if context.globals.paginate == Some(true) && std::io::stdout().is_terminal() {
-        return Err(CliError::unsupported("a pager"));
+        return Err(CliError::unsupported("option --paginate"));
     }
     let asked = command.asked_usage(arguments);
     if let Some(definition) = asked {
         if context.called_as_git && alias::is_command(name) && fallback::is_possible() {
-            return Err(CliError::unsupported("the usage of git"));
+            return Err(CliError::unsupported("the usage text of git"));
         }
         write!(context.out, "{}", usage(definition, context.called_as_git))?;
         return Ok(ExitCode::USAGE);
@@ -149,7 +149,7 @@ fn hand_over(error: CliError, arguments: &[OsString], context: &mut Context) -> 
     }
     context.out.discard();
     context.trace_exec();
-    fallback::exec(&context.globals, arguments)
+    fallback::exec(&context.globals, arguments).after(error.to_string())
 }
 
 /// Flushes the output, reports the error if there is one, and returns the exit code.

@@ -15,7 +15,7 @@ use super::snapshot::{self, StateSnapshot};
 use super::tree;
 
 /// The hint in pronto's message about a call that would be handed to git.
-const REFUSAL: &str = "without PRONTO_NO_FALLBACK the call would go";
+const REFUSAL: &str = "unset PRONTO_NO_FALLBACK to let git run this call";
 
 /// The result of a scenario with one program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

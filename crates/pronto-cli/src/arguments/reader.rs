@@ -191,7 +191,7 @@ impl<'a> Reader<'a> {
     fn unknown(&self, option: &str) -> CliError {
         let command = self.definition.get_name();
         CliError::misuse(format!(
-            "pronto does not have option '{option}' of '{command}'"
+            "option '{option}' of '{command}' is not implemented natively"
         ))
     }
 

@@ -86,9 +86,9 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     for (given, what) in [
-        (args.interactive, "option '--interactive' of add"),
-        (args.patch, "option '--patch' of add"),
-        (args.edit, "option '--edit' of add"),
+        (args.interactive, "option '--interactive' of 'add'"),
+        (args.patch, "option '--patch' of 'add'"),
+        (args.edit, "option '--edit' of 'add'"),
     ] {
         if given {
             return Err(CliError::unsupported(what));
@@ -107,7 +107,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         return Ok(ExitCode::SUCCESS);
     }
     if ignores_submodules(&repository) {
-        return Err(CliError::unsupported("submodules with ignore=all"));
+        return Err(CliError::unsupported(
+            "'add' with a submodule whose 'ignore' setting is 'all'",
+        ));
     }
     options.pathspec = repository
         .pathspec(specs.iter().map(|spec| spec.as_bstr()))

@@ -85,7 +85,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
 
 /// The error for a call that git runs, or reports in its own words.
 fn unsupported() -> CliError {
-    CliError::unsupported("this way of calling archive")
+    CliError::unsupported("this combination of arguments of 'archive'")
 }
 
 /// Prints the supported formats (`--list`).

@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
 
 /// The error for a call that Git explains in its own words.
 fn unsupported() -> CliError {
-    CliError::unsupported("this way of calling bundle")
+    CliError::unsupported("this combination of arguments of 'bundle'")
 }
 
 impl BundleCall {

@@ -36,7 +36,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let (names, paths) = args.operands.split_at(name_count(args, context.separator)?);
     match (args.stdin, paths.is_empty()) {
-        (true, false) => return Err(CliError::misuse("paths beside --stdin")),
+        (true, false) => return Err(CliError::misuse("check-attr takes no paths with --stdin")),
         (false, true) => return Err(CliError::misuse("check-attr takes at least one path")),
         _ => {}
     }
@@ -72,7 +72,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
 fn name_count(args: &Args, separator: Option<usize>) -> Result<usize, CliError> {
     let missing = || CliError::misuse("check-attr takes at least one attribute");
     match (args.all, separator) {
-        (true, Some(1..)) => Err(CliError::misuse("attributes beside --all")),
+        (true, Some(1..)) => Err(CliError::misuse(
+            "check-attr takes no attributes with --all",
+        )),
         (true, _) => Ok(0),
         (false, Some(0)) => Err(missing()),
         (false, Some(count)) => Ok(count),

@@ -71,7 +71,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     if args.patch {
-        return Err(CliError::unsupported("option '--patch' of checkout"));
+        return Err(CliError::unsupported("option '--patch' of 'checkout'"));
     }
     let repository = context.repository()?;
     style(args, &repository)?;

@@ -76,7 +76,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let prefix = args.prefix.as_deref().map(OsStrExt::as_bytes);
     let prefix = prefix.filter(|prefix| !prefix.is_empty());
     if prefix.is_some_and(|prefix| !prefix.ends_with(b"/")) {
-        let what = "a prefix of checkout-index that is no directory";
+        let what = "'checkout-index --prefix' with a value that does not end in a slash";
         return Err(CliError::unsupported(what));
     }
     let paths = paths(args, &repository, &top)?;

@@ -49,7 +49,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     if args.interactive {
-        return Err(CliError::unsupported("option '--interactive' of clean"));
+        return Err(CliError::unsupported("option '--interactive' of 'clean'"));
     }
     let repository = context.repository()?;
     repository.require_work_tree()?;
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let options = understand(args, &repository)?;
     let count = options.pathspec.len();
     if (0..count).any(|at| options.pathspec.excludes(at)) {
-        return Err(CliError::unsupported("excluding pathspecs of clean"));
+        return Err(CliError::unsupported("'clean' with an excluding pathspec"));
     }
     let interrupt = context.interrupt.clone();
     let said = pronto::clean::clean(&repository, &options, &Watch::from(&interrupt))

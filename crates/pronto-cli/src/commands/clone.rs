@@ -141,14 +141,14 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     };
     let environment = context.environment()?;
     if environment.get("GIT_WORK_TREE").is_some() {
-        return Err(CliError::unsupported("a clone with GIT_WORK_TREE set"));
+        return Err(CliError::unsupported("'clone' with GIT_WORK_TREE set"));
     }
     check_settings(args, &environment, context)?;
     let options = options(args, context)?;
     let source = source.as_bytes();
     refuse_empty_names(args, &environment)?;
     if args.verbose > 0 && source.starts_with(b"git://") {
-        return Err(CliError::unsupported("messages about looking up a host"));
+        return Err(CliError::unsupported("'clone --verbose' with a git:// URL"));
     }
     let directory = match &args.directory {
         Some(directory) => trimmed(directory),
@@ -235,7 +235,7 @@ fn check_settings(
         // The clone itself refuses an invalid key.
         if let Ok(key) = pronto::config::canonical(key.as_bstr()) {
             if key.starts_with(b"extensions.") {
-                return Err(CliError::unsupported("clones with extensions"));
+                return Err(CliError::unsupported("'clone -c' with an 'extensions' key"));
             }
             environment.add_config_parameter(&key.to_str_lossy(), value);
         }
@@ -303,7 +303,7 @@ fn check(args: &Args) -> Result<(), CliError> {
         return together("--revision", "--mirror");
     }
     if args.sparse && is_bare {
-        let what = "a sparse checkout without a work tree";
+        let what = "'clone --sparse' without a worktree";
         return Err(CliError::unsupported(what));
     }
     Ok(())
@@ -495,6 +495,6 @@ fn update_submodules(
         option.push(format);
         arguments.push(option);
     }
-    let made = "the repository is cloned, its submodules are not";
+    let made = "the repository was cloned, but its submodules were not";
     submodules::update(top, &arguments, made, context)
 }

@@ -39,11 +39,11 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     if !args.quiet {
-        return Err(CliError::unsupported("commits that are summed up"));
+        return Err(CliError::unsupported("commit without -q"));
     }
     let cleanup = args.cleanup.as_deref().map(|name| {
         Cleanup::named(name.as_bytes().as_bstr())
-            .ok_or_else(|| CliError::unsupported("this cleanup of messages"))
+            .ok_or_else(|| CliError::unsupported("this value of '--cleanup'"))
     });
     let repository = context.repository()?;
     context.repeat_warnings(repository.config(), 1, false);
@@ -65,9 +65,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             context.remark("Aborting commit due to empty commit message.");
             Ok(ExitCode::FAILURE)
         }
-        Outcome::NothingToCommit => Err(CliError::unsupported(
-            "a report of the status where there is nothing to commit",
-        )),
+        Outcome::NothingToCommit => Err(CliError::unsupported("commit with nothing to commit")),
         other => Err(CliError::unknown_outcome(&other)),
     }
 }
@@ -75,13 +73,13 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
 fn message(args: &Args, repository: &pronto::Repository) -> Result<BString, CliError> {
     match &args.file {
         // Standard input can be read only once, and git may need it.
-        Some(file) if file == "-" => Err(CliError::unsupported("messages from the standard input")),
+        Some(file) if file == "-" => Err(CliError::unsupported("'commit -F -'")),
         Some(file) => {
             let path = repository.environment().current_dir().join(file);
             let read = std::fs::read(path).map(BString::from);
-            read.map_err(|_| CliError::unsupported("a message that cannot be read"))
+            read.map_err(|_| CliError::unsupported("'commit -F' with an unreadable file"))
         }
-        None if args.message.is_empty() => Err(CliError::unsupported("messages from an editor")),
+        None if args.message.is_empty() => Err(CliError::unsupported("commit without -m or -F")),
         None => Ok(joined(
             args.message.iter().map(|text| text.as_bytes().as_bstr()),
         )),

@@ -64,7 +64,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     match command.as_slice() {
         [Some("write")] if !args.shallow => write(args, context),
         [Some("verify")] if !args.writes() => verify(args, context),
-        _ => Err(CliError::unsupported("this way of calling commit-graph")),
+        _ => Err(CliError::unsupported(
+            "this combination of arguments of 'commit-graph'",
+        )),
     }
 }
 
@@ -157,7 +159,7 @@ impl Args {
 fn number(text: Option<&str>) -> Result<Option<i64>, CliError> {
     let parse = |text: &str| {
         let number = text.parse();
-        number.map_err(|_| CliError::unsupported(format!("'{text}' as a number")))
+        number.map_err(|_| CliError::unsupported(format!("the number '{text}'")))
     };
     text.map(parse).transpose()
 }

@@ -26,7 +26,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     if let [only] = args.arguments.as_slice()
         && only.as_encoded_bytes().contains(&b'=')
     {
-        return Err(CliError::unsupported("advice on an assignment"));
+        return Err(CliError::unsupported("'config NAME=VALUE'"));
     }
     let request = arguments::parse(&args.arguments)?;
     if matches!(

@@ -64,7 +64,7 @@ fn tree(args: &Args, revision: &Revision, repository: &Repository) -> Result<Obj
     if args.merge_base {
         let head = match repository.head()? {
             HeadValue::Branch { id, .. } | HeadValue::Detached { id } => id,
-            _ => return Err(CliError::misuse("there is no HEAD")),
+            _ => return Err(CliError::misuse("HEAD has no commit yet")),
         };
         let commit = repository.peel_to(id, ObjectKind::Commit)?;
         let commit = commit.ok_or_else(|| CliError::misuse("--merge-base takes a commit"))?;

@@ -66,7 +66,11 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             let (old, new) = (session.tree_named(one)?, session.tree_named(two)?);
             session.compare(Some(old), Some(new), None)?;
         }
-        _ => return Err(CliError::misuse("this way of calling diff-tree")),
+        _ => {
+            return Err(CliError::misuse(
+                "this combination of arguments of 'diff-tree' is not implemented natively",
+            ));
+        }
     }
     Ok(session.printer.code())
 }
@@ -160,9 +164,8 @@ impl DiffTreeSession<'_> {
         loop {
             line.clear();
             let count = input.read_until(b'\n', &mut line);
-            let count = count.map_err(|error| {
-                CliError::fatal(format!("cannot read the standard input: {error}"))
-            })?;
+            let count = count
+                .map_err(|error| CliError::fatal(format!("cannot read standard input: {error}")))?;
             if count == 0 {
                 return Ok(());
             }

@@ -185,7 +185,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     for remote in &remotes {
         // Calls for git are handed over before anything changes.
         if args.verbose > 0 && remote.urls.iter().any(|url| url.starts_with(b"git://")) {
-            return Err(CliError::unsupported("messages about looking up a host"));
+            return Err(CliError::unsupported("'fetch --verbose' with a git:// URL"));
         }
         fetch::check(&repository, remote, &options).map_err(CliError::of)?;
     }

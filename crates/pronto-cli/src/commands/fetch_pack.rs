@@ -107,7 +107,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let [place, names @ ..] = &args.arguments[..] else {
-        return Err(CliError::misuse("'fetch-pack' without a repository"));
+        return Err(CliError::misuse("fetch-pack needs the URL of a repository"));
     };
     let repository = context.repository()?;
     let url = BStr::new(place.as_bytes());

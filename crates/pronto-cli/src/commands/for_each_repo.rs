@@ -64,7 +64,8 @@ struct ParsedCall {
 impl ParsedCall {
     /// Parses the arguments. Git runs calls in any other form.
     fn read(words: &[OsString]) -> Result<Self, CliError> {
-        let unsupported = || CliError::unsupported("this way of calling for-each-repo");
+        let unsupported =
+            || CliError::unsupported("this combination of arguments of 'for-each-repo'");
         let (mut key, mut keeps_going) = (None, false);
         let mut at = 0;
         while let Some(word) = words.get(at).map(|word| word.as_bytes()) {
@@ -109,7 +110,9 @@ impl ParsedCall {
             let known = entry
                 .value
                 .and_then(|_| entry.path(environment.home()).ok()?);
-            places.push(known.ok_or_else(|| CliError::unsupported("this list of repositories"))?);
+            places.push(known.ok_or_else(|| {
+                CliError::unsupported("a repository list with an entry that has no value")
+            })?);
         }
         Ok(places)
     }

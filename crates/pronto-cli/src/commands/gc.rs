@@ -64,12 +64,14 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     if !args.rest.is_empty() {
-        return Err(CliError::unsupported("this way of calling gc"));
+        return Err(CliError::unsupported(
+            "this combination of arguments of 'gc'",
+        ));
     }
     let is_background = Background::of(context) == Some(Background::Gc);
     let repository = context.repository()?;
     if repository.has_promisor()? {
-        return Err(CliError::unsupported("gc in a partial clone"));
+        return Err(CliError::unsupported("'gc' in a partial clone"));
     }
     let settings = args.settings(&repository, &context.arguments)?;
     let mut options = GcOptions::default();
@@ -121,7 +123,7 @@ impl Args {
         if let Some(size) = &self.max_cruft_size {
             // git reports an invalid size.
             settings.max_cruft_size = parse_u64(BStr::new(size.as_bytes()))
-                .map_err(|_| CliError::unsupported("this size of packs"))?;
+                .map_err(|_| CliError::unsupported("this value of '--max-cruft-size'"))?;
         }
         settings.expire_to.clone_from(&self.expire_to);
         // No option other than `--no-prune` begins with `--no-p`.

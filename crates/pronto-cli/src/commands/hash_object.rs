@@ -48,7 +48,9 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     if args.literally {
-        return Err(CliError::unsupported("option '--literally' of hash-object"));
+        return Err(CliError::unsupported(
+            "option '--literally' of 'hash-object'",
+        ));
     }
     check(args)?;
     let repository = match args.write {
@@ -253,7 +255,7 @@ fn without_repository(
 ) -> Result<ExitCode, CliError> {
     if kind == ObjectKind::Blob && !args.no_filters && has_conversions(context)? {
         return Err(CliError::unsupported(
-            "conversions of files outside of a repository",
+            "converting a file outside of a repository",
         ));
     }
     let hash = |content: &[u8], name: &str| {

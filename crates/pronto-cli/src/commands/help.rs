@@ -23,7 +23,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     // A user who types `git help` expects the documentation of git.
     if context.called_as_git && !fallback::is_forbidden() {
-        return Err(CliError::unsupported("the documentation of git"));
+        return Err(CliError::unsupported("the manual of git"));
     }
     // Subcommands share the manual page of their command.
     match args.command.first() {
@@ -59,11 +59,11 @@ fn list(all: bool, context: &mut Context) -> Result<ExitCode, CliError> {
     )?;
     writeln!(
         out,
-        "goes to the installed git as it was typed. With PRONTO_NO_FALLBACK=1 it is"
+        "is run by the installed git, unchanged. With PRONTO_NO_FALLBACK=1 it is"
     )?;
     writeln!(out, "refused instead.")?;
     if all {
-        writeln!(out, "\n'git help -a' lists what git has.")?;
+        writeln!(out, "\n'git help -a' lists the commands of git.")?;
     } else {
         writeln!(
             out,

@@ -120,7 +120,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         && repository.has_promisor()?
     {
         // A delta base may have to be fetched.
-        return Err(CliError::unsupported("'--fix-thin' in a partial clone"));
+        return Err(CliError::unsupported(
+            "'index-pack --fix-thin' in a partial clone",
+        ));
     }
     let mut options = options(args, repository.as_deref(), context)?;
     refuse_nonsense(args, repository.is_some())?;
@@ -145,9 +147,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         let missing = || CliError::fatal("--verify with no packfile name given");
         let index = index.as_deref().ok_or_else(missing)?;
         let Some(pack) = pack.filter(|_| !args.stdin) else {
-            return Err(CliError::unsupported(
-                "--verify of what comes from the standard input",
-            ));
+            return Err(CliError::unsupported("'index-pack --verify --stdin'"));
         };
         let verification = Verification {
             pack,
@@ -184,12 +184,14 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
 fn pack_to_index<'a>(args: &'a Args, given: &[OsString]) -> Result<Option<&'a Path>, CliError> {
     let is_joined = |word: &OsString| word.len() > 2 && word.as_bytes().starts_with(b"-o");
     if given.iter().any(is_joined) {
-        return Err(CliError::misuse("'-o' and its value in one word"));
+        return Err(CliError::misuse("'-o' and its value must be two arguments"));
     }
     match (&args.packs[..], args.stdin) {
         ([], true) => Ok(None),
         ([pack], _) => Ok(Some(pack.as_path())),
-        _ => Err(CliError::misuse("index-pack takes one pack, or --stdin")),
+        _ => Err(CliError::misuse(
+            "index-pack takes exactly one pack, or --stdin",
+        )),
     }
 }
 
@@ -387,7 +389,11 @@ fn options(
     };
     let mut options = options_of(repository, kind, context)?;
     if let Some(text) = &args.threads {
-        let wrong = |_| CliError::misuse(format!("'{text}' is no number of threads"));
+        let wrong = |_| {
+            CliError::misuse(format!(
+                "bad value '{text}' for '--threads': it is not a number"
+            ))
+        };
         options.threads = text.parse().map_err(wrong)?;
     }
     if let Some(text) = &args.max_input_size {

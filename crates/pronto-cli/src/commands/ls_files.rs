@@ -133,7 +133,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         return Err(CliError::fatal("this operation must be run in a work tree"));
     }
     if args.fsmonitor_bit && repository.config().contains("core.fsmonitor") {
-        return Err(CliError::unsupported("option '-f' with core.fsmonitor"));
+        return Err(CliError::unsupported("'ls-files -f' with core.fsmonitor"));
     }
     let index = index(args, &repository, context)?;
     let pathspec = pathspec(args, &repository)?;
@@ -226,7 +226,9 @@ fn check(args: &Args) -> Result<Option<ListFormat>, CliError> {
             || shows_tags)
     {
         // Git prints its usage.
-        return Err(CliError::unsupported("option '--format' beside these"));
+        return Err(CliError::unsupported(
+            "'ls-files --format' with this combination of options",
+        ));
     }
     if args.with_tree.is_some() {
         if args.stage || args.unmerged {
@@ -235,7 +237,9 @@ fn check(args: &Args) -> Result<Option<ListFormat>, CliError> {
         }
         let looks = args.deleted || args.modified || args.others || args.killed;
         if looks || args.ignored || args.resolve_undo {
-            return Err(CliError::unsupported("option '--with-tree' beside these"));
+            return Err(CliError::unsupported(
+                "'ls-files --with-tree' with this combination of options",
+            ));
         }
     }
     let has_excludes = !args.exclude.is_empty()
@@ -253,9 +257,7 @@ fn check(args: &Args) -> Result<Option<ListFormat>, CliError> {
         ));
     }
     if args.ignored && args.directory {
-        return Err(CliError::unsupported(
-            "option '--directory' with '--ignored'",
-        ));
+        return Err(CliError::unsupported("'ls-files --directory --ignored'"));
     }
     args.format
         .as_ref()
@@ -268,7 +270,7 @@ fn pathspec(args: &Args, repository: &Repository) -> Result<pronto::status::Path
         return match args.file.is_empty() {
             true => Ok(pronto::status::Pathspec::default()),
             false => Err(CliError::unsupported(
-                "ls-files with paths and no work tree",
+                "'ls-files' with paths, but without a worktree",
             )),
         };
     }

@@ -68,7 +68,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let modes = [args.long, name_only, args.object_only];
     let modes = modes.into_iter().filter(|mode| *mode).count() + usize::from(args.format.is_some());
     let Some((name, paths)) = args.operands.split_first().filter(|_| modes < 2) else {
-        return Err(CliError::unsupported("this way of calling ls-tree"));
+        return Err(CliError::unsupported(
+            "this combination of arguments of 'ls-tree'",
+        ));
     };
     let repository = context.repository()?;
     let name = name.as_encoded_bytes().as_bstr();
@@ -124,7 +126,7 @@ fn digits(args: &Args, repository: &Repository) -> Result<Option<usize>, CliErro
         Some("") => Ok(Some(repository.abbreviation_length()?)),
         Some(text) => {
             let number = text.parse();
-            let wrong = |_| CliError::unsupported(format!("'{text}' as a number"));
+            let wrong = |_| CliError::unsupported(format!("the number '{text}'"));
             number.map(Some).map_err(wrong)
         }
     }
@@ -150,7 +152,7 @@ fn wanted_paths(
             return Err(CliError::fatal(message));
         }
         let read = pathspec::path_of(given).map_err(|error| match error.kind() {
-            pronto_worktree::ErrorKind::Unsupported => CliError::unsupported(error.message()),
+            pronto_worktree::ErrorKind::Unsupported => CliError::lacking(error.message()),
             _ => CliError::fatal(error.message()),
         });
         let (is_from_top, text) = read?;

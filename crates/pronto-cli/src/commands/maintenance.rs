@@ -65,7 +65,7 @@ const OPTIONS: &[(&str, &[&str])] = &[
 ];
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
-    let unsupported = || CliError::unsupported("this way of calling maintenance");
+    let unsupported = || CliError::unsupported("this combination of arguments of 'maintenance'");
     let [command] = args.words.as_slice() else {
         return Err(unsupported());
     };
@@ -138,7 +138,7 @@ impl Args {
             let task = MaintenanceTask::named(name.as_bytes().as_bstr());
             match task.filter(|task| !tasks.contains(task)) {
                 Some(task) => tasks.push(task),
-                None => return Err(CliError::unsupported("these tasks")),
+                None => return Err(CliError::unsupported("an unknown or repeated '--task'")),
             }
         }
         Ok(tasks)
@@ -253,8 +253,11 @@ fn unregister(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> 
 
 /// Returns the program that a scheduler starts.
 fn program() -> Result<PathBuf, CliError> {
-    crate::programs::own()
-        .map_err(|error| CliError::fatal(format!("cannot tell what program this is: {error}")))
+    crate::programs::own().map_err(|error| {
+        CliError::fatal(format!(
+            "cannot determine the path of the pronto program: {error}"
+        ))
+    })
 }
 
 fn start(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
@@ -264,15 +267,18 @@ fn start(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
         .map(|name| name.as_bytes().as_bstr());
     let wanted = match wanted.filter(|name| !name.eq_ignore_ascii_case(b"auto")) {
         // git reports an invalid name.
-        Some(name) => {
-            Some(Scheduler::named(name).ok_or_else(|| CliError::unsupported("this scheduler"))?)
-        }
+        Some(name) => Some(
+            Scheduler::named(name)
+                .ok_or_else(|| CliError::unsupported("this value of '--scheduler'"))?,
+        ),
         None => None,
     };
     // Git accepts no negated options here.
     let is_plain = |word: &OsString| !word.as_bytes().starts_with(b"--no-");
     if !context.arguments.iter().all(is_plain) {
-        return Err(CliError::unsupported("this way of calling maintenance"));
+        return Err(CliError::unsupported(
+            "this combination of arguments of 'maintenance'",
+        ));
     }
     let repository = context.repository()?;
     let program = program()?;

@@ -55,7 +55,9 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let [ours, base, theirs] = args.files.as_slice() else {
-        return Err(CliError::unsupported("this way of calling merge-file"));
+        return Err(CliError::unsupported(
+            "this combination of arguments of 'merge-file'",
+        ));
     };
     let marker_len = marker_len(args)?;
     if args.names.len() > 3 {

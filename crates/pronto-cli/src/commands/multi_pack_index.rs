@@ -47,7 +47,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
-    let unsupported = || CliError::unsupported("this way of calling multi-pack-index");
+    let unsupported =
+        || CliError::unsupported("this combination of arguments of 'multi-pack-index'");
     let command: Vec<_> = args.command.iter().map(|word| word.to_str()).collect();
     // Git accepts only `--object-dir` before the subcommand.
     let before = context.arguments.iter();
@@ -140,7 +141,9 @@ fn batch_bytes(args: &Args, repository: &Repository) -> Result<u64, CliError> {
     match parse_u64(BStr::new(size)) {
         Ok(size) if !is_lacking => Ok(size),
         // git reports an invalid size.
-        _ => Err(CliError::unsupported("this way to repack")),
+        _ => Err(CliError::unsupported(
+            "this --batch-size of 'multi-pack-index repack'",
+        )),
     }
 }
 

@@ -42,7 +42,7 @@ pub(super) fn tokens(
         let option = option.to_string_lossy();
         let option = option.split('=').next().unwrap_or_default();
         return Err(CliError::usage(format!(
-            "'{option}' is an option of '{}', and belongs behind that name",
+            "'{option}' is an option of '{}': place it after that name",
             path(below)
         )));
     }

@@ -85,8 +85,8 @@ pub(super) fn paths(context: &mut Context) -> Result<KeyPaths, CliError> {
 fn keygen(context: &mut Context) -> Result<ExitCode, CliError> {
     let path = paths(context)?.key;
     if path.exists() {
-        let message = format!("there is a key already: {}", path.display());
-        let hint = "peers trust it; remove it only if nobody shall any more";
+        let message = format!("key file '{}' already exists", path.display());
+        let hint = "peers may trust this key; remove the file only if no peer needs to trust it";
         return Err(CliError::fatal(message).with_hint(hint));
     }
     let key = KeyPair::generate()?;
@@ -133,25 +133,27 @@ impl TrustArguments {
         let (name, key) = (self.name.as_str(), self.key.as_str());
         let path = paths(context)?.peers;
         if !netsync::is_peer_name(name) {
-            let message = format!("'{name}' cannot be the name of a peer");
-            let hint =
-                "use letters, digits, '.', '_' and '-', and begin with none of the last three";
+            let message = format!("invalid peer name '{name}'");
+            let hint = "use letters, digits, '.', '_' and '-'; the first character must be a \
+                        letter or a digit";
             return Err(CliError::fatal(message).with_hint(hint));
         }
         let key = PublicKey::parse(key).ok_or_else(|| {
-            CliError::fatal(format!("'{key}' is no key"))
-                .with_hint("a key is what 'pronto netsync key' shows there: ed25519: and 64 digits")
+            CliError::fatal(format!("invalid public key '{key}'")).with_hint(
+                "run 'pronto netsync key' on the peer to get its key: 'ed25519:' and 64 \
+                 hexadecimal digits",
+            )
         })?;
         let roles = Roles::parse(&self.roles).filter(|roles| !roles.is_revoked());
         let roles = roles.ok_or_else(|| {
-            CliError::fatal(format!("'{}' are no roles", self.roles))
-                .with_hint("roles are read, write, or read,write")
+            CliError::fatal(format!("invalid value '{}' for '--roles'", self.roles))
+                .with_hint("use 'read', 'write' or 'read,write'")
         })?;
         let is_word = |word: &String| !word.is_empty() && !word.contains(char::is_whitespace);
         let words = self.at.iter().chain(&self.only).chain(&self.not);
         if let Some(word) = words.into_iter().find(|word| !is_word(word)) {
             return Err(CliError::fatal(format!(
-                "'{word}' cannot be in the list of peers"
+                "'{word}' is empty or contains white space"
             )));
         }
         let full = |globs: &[String]| {
@@ -185,7 +187,9 @@ fn revoke(whom: &str, context: &mut Context) -> Result<ExitCode, CliError> {
         Ok(())
     })?;
     if count == 0 {
-        return Err(CliError::fatal(format!("no peer is '{whom}'")));
+        return Err(CliError::fatal(format!(
+            "no peer has the name or key '{whom}'"
+        )));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -125,7 +125,11 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let is_file = match (args.stdout, args.base_name.len()) {
         (true, 0) => false,
         (false, 1) if !args.thin => true,
-        _ => return Err(CliError::unsupported("this call of 'pack-objects'")),
+        _ => {
+            return Err(CliError::unsupported(
+                "this combination of arguments of 'pack-objects'",
+            ));
+        }
     };
     let repository = repository_to_pack(args, context)?;
     let options = options(args, &repository)?;
@@ -182,7 +186,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
 fn repository_to_pack(args: &Args, context: &mut Context) -> Result<Repository, CliError> {
     let mut environment = context.environment()?;
     environment.set("GIT_NO_REPLACE_OBJECTS", "1");
-    let elsewhere = |_| CliError::unsupported("a repository that 'pack-objects' cannot open");
+    let elsewhere =
+        |_| CliError::unsupported("'pack-objects' in a repository that cannot be opened");
     let start = environment.current_dir().to_owned();
     let found = Repository::discover(&start, &environment).map_err(elsewhere)?;
     let mut repository = context.receive_notices(found);
@@ -193,7 +198,10 @@ fn repository_to_pack(args: &Args, context: &mut Context) -> Result<Repository, 
         || !has_whole_history(&repository)?
         || args.compression.is_some_and(|level| level > 9)
     {
-        return Err(CliError::unsupported("'pack-objects' in this repository"));
+        return Err(CliError::unsupported(
+            "'pack-objects' in a shallow or partial clone, with pack.packSizeLimit, or with this \
+             --compression",
+        ));
     }
     Ok(repository)
 }
@@ -211,7 +219,7 @@ fn options(args: &Args, repository: &Repository) -> Result<Options, CliError> {
     }
     if let Some(text) = &args.window_memory {
         // git reports an invalid number.
-        let wrong = |_| CliError::unsupported("this '--window-memory' of 'pack-objects'");
+        let wrong = |_| CliError::unsupported("this value of '--window-memory'");
         let bytes = parse_u64(BStr::new(text)).map_err(wrong)?;
         search.window_memory_bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
     }

@@ -34,7 +34,9 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     if !args.rest.is_empty() {
-        return Err(CliError::unsupported("this way of calling pack-refs"));
+        return Err(CliError::unsupported(
+            "this combination of arguments of 'pack-refs'",
+        ));
     }
     let patterns = |given: &[OsString]| {
         let bytes = given.iter().map(|pattern| pattern.as_bytes().into());
@@ -55,7 +57,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     options.excludes = patterns(&args.exclude);
     let repository = context.repository()?;
     if repository.common_dir().join("packed-refs").is_symlink() {
-        return Err(CliError::unsupported("a symbolic link 'packed-refs'"));
+        return Err(CliError::unsupported(
+            "'pack-refs' with a symbolic link 'packed-refs'",
+        ));
     }
     let report = repository.pack_refs(&options);
     let report = report.map_err(|error| match error.kind() {

@@ -27,10 +27,12 @@ pub(crate) fn default_globs() -> Globs {
 pub(crate) fn failure(error: &Error) -> CliError {
     let hint = match error.kind() {
         _ if error.hint().is_some() => error.hint().map(str::to_owned),
-        ErrorKind::Unrelated => Some("use --allow-unrelated if they shall become one".to_owned()),
-        ErrorKind::Busy => Some("try again later: the received objects are kept".to_owned()),
+        ErrorKind::Unrelated => {
+            Some("use --allow-unrelated to combine the two histories".to_owned())
+        }
+        ErrorKind::Busy => Some("try again later: the received objects have been kept".to_owned()),
         ErrorKind::Closed => {
-            Some("the received objects are kept: the next sync resumes there".to_owned())
+            Some("run the command again to resume: the received objects have been kept".to_owned())
         }
         _ => None,
     };

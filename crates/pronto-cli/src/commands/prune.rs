@@ -47,7 +47,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         || !has_whole_history(&repository)?
         || !repository.objects()?.promisor_packs()?.is_empty();
     if is_lacking {
-        return Err(CliError::unsupported("this way to call 'prune'"));
+        return Err(CliError::unsupported(
+            "this combination of arguments of 'prune'",
+        ));
     }
     let mut heads = Vec::new();
     for head in &args.heads {
@@ -88,7 +90,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
 pub(super) fn open(context: &mut Context, command: &str) -> Result<Repository, CliError> {
     let mut environment = context.environment()?;
     environment.set("GIT_NO_REPLACE_OBJECTS", "1");
-    let elsewhere = |_| CliError::unsupported(format!("a repository that '{command}' cannot open"));
+    let elsewhere =
+        |_| CliError::unsupported(format!("'{command}' in a repository that cannot be opened"));
     let start = environment.current_dir().to_owned();
     let found = Repository::discover(&start, &environment).map_err(elsewhere)?;
     let mut repository = context.receive_notices(found);

@@ -55,14 +55,14 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     if !args.netsync {
-        return Err(CliError::unsupported("pull without --netsync"));
+        return Err(CliError::unsupported("'pull' without --netsync"));
     }
     context.obey_as("sync")?;
     let (peer, named) = match args.plain.as_slice() {
         [peer] => (peer, None),
         [peer, branch] => (peer, Some(branch)),
-        [] => return Err(CliError::misuse("whom to pull from is missing")),
-        _ => return Err(CliError::misuse("one branch can be pulled from a peer")),
+        [] => return Err(CliError::misuse("missing peer to pull from")),
+        _ => return Err(CliError::misuse("pull --netsync takes one branch only")),
     };
     let repository = context.repository()?;
     // Find out before anything changes whether git is available.
@@ -72,10 +72,14 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         None => match repository.head()?.branch() {
             Some(branch) => branch.to_vec(),
             None => {
-                let hint = format!("name it: pronto pull --netsync {} BRANCH", peer.display());
-                return Err(
-                    CliError::fatal("HEAD is on no branch, so none is meant").with_hint(hint)
+                let hint = format!(
+                    "name the branch to pull: pronto pull --netsync {} BRANCH",
+                    peer.display()
                 );
+                return Err(CliError::fatal(
+                    "HEAD is detached, so there is no default branch to pull",
+                )
+                .with_hint(hint));
             }
         },
     };

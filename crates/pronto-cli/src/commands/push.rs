@@ -147,7 +147,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     };
     let destination = destination.map_err(CliError::of)?;
     if destination.urls.is_empty() {
-        return Err(CliError::unsupported("a push without a destination"));
+        return Err(CliError::unsupported(
+            "'push' without a configured destination",
+        ));
     }
     options.specs = specs(args, &repository, &destination)?;
     options.mirror |= destination.is_mirror;

@@ -67,11 +67,11 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let mode = mode(args)?;
     let repository = context.repository()?;
     if repository.config().bool_or("submodule.recurse", false)? && args.update {
-        return Err(CliError::unsupported("checking out submodules"));
+        return Err(CliError::unsupported("option --recurse-submodules"));
     }
     let merges = mode != Mode::Replace;
     if merges && repository.work_tree().is_none() && args.index_only {
-        return Err(CliError::unsupported("merges without a working tree"));
+        return Err(CliError::unsupported("'read-tree -m' without a worktree"));
     }
     if merges && mode != Mode::Reset {
         let index = repository.sparse_index()?;

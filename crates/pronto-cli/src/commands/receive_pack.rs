@@ -39,23 +39,32 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let [directory] = &args.directory[..] else {
         return Err(CliError::unsupported(
-            "'receive-pack' without one directory",
+            "'receive-pack' without exactly one directory",
         ));
     };
     if directory.as_encoded_bytes().starts_with(b"~") {
-        return Err(CliError::unsupported("'receive-pack' of a home directory"));
+        return Err(CliError::unsupported(
+            "'receive-pack' with a directory that begins with '~'",
+        ));
     }
     let environment = context.environment()?;
     // git reports in its own words that the repository cannot be opened.
-    let elsewhere = |_| CliError::unsupported("a repository that 'receive-pack' cannot open");
+    let elsewhere =
+        |_| CliError::unsupported("'receive-pack' in a repository that cannot be opened");
     let found = find(Path::new(directory), &environment).map_err(elsewhere)?;
     let mut repository = context.receive_notices(found);
     context.check_opened(&mut repository)?;
     if !can_serve(&repository)? {
-        return Err(CliError::unsupported("'receive-pack' in this repository"));
+        return Err(CliError::unsupported(
+            "'receive-pack' into a grafted repository, a partial clone, or with \
+             core.sharedRepository",
+        ));
     }
-    let program = crate::programs::own()
-        .map_err(|error| CliError::fatal(format!("cannot tell what program this is: {error}")))?;
+    let program = crate::programs::own().map_err(|error| {
+        CliError::fatal(format!(
+            "cannot determine the path of the pronto program: {error}"
+        ))
+    })?;
     let mut options = Options::new(program);
     options.version = requested_version(environment.bytes("GIT_PROTOCOL"));
     options.advertises = args.http_backend_info_refs || !args.stateless_rpc;
@@ -66,8 +75,11 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     options.trusts_links = args.skip_connectivity_check;
     options.refuses_thin = args.reject_thin_pack_for_testing;
     // Paths in settings are relative to the repository.
-    std::env::set_current_dir(repository.git_dir())
-        .map_err(|error| CliError::fatal(format!("cannot enter the repository: {error}")))?;
+    std::env::set_current_dir(repository.git_dir()).map_err(|error| {
+        CliError::fatal(format!(
+            "cannot change to the directory of the repository: {error}"
+        ))
+    })?;
     let mut input = stream(&io::stdin())?;
     let mut output = stream(&io::stdout())?;
     let streams = ReceiveStreams {

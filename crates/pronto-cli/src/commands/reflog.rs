@@ -108,7 +108,7 @@ impl Args {
 }
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
-    let unsupported = || CliError::unsupported("this way of calling reflog");
+    let unsupported = || CliError::unsupported("this combination of arguments of 'reflog'");
     let Some((command, words)) = args.words.split_first() else {
         return Err(unsupported());
     };
@@ -317,7 +317,9 @@ struct WriteOperands<'a> {
 fn write(given: &WriteOperands<'_>, context: &mut Context) -> Result<ExitCode, CliError> {
     let repository = context.repository()?;
     if pronto::hooks::has_programs(&repository, "reference-transaction") {
-        return Err(CliError::unsupported("reflog write beside a hook"));
+        return Err(CliError::unsupported(
+            "'reflog write' with a reference-transaction hook",
+        ));
     }
     let name = given.name;
     let is_root = name::is_pseudo_syntax(name) && name.ends_with(b"HEAD");

@@ -69,7 +69,7 @@ impl Args {
 }
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
-    let unsupported = || CliError::unsupported("this way of calling refs");
+    let unsupported = || CliError::unsupported("this combination of arguments of 'refs'");
     let Some((command, words)) = args.words.split_first() else {
         return Err(unsupported());
     };

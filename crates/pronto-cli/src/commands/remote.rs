@@ -130,7 +130,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
 
 /// The error for a call that Git explains in its own words.
 fn unsupported() -> CliError {
-    CliError::unsupported("this way of calling remote")
+    CliError::unsupported("this combination of arguments of 'remote'")
 }
 
 /// Checks that `-v` precedes the subcommand, and that the subcommand has the other options.

@@ -90,7 +90,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let mut environment = context.environment()?;
     environment.set("GIT_NO_REPLACE_OBJECTS", "1");
-    let elsewhere = |_| CliError::unsupported("a repository that 'repack' cannot open");
+    let elsewhere = |_| CliError::unsupported("'repack' in a repository that cannot be opened");
     let start = environment.current_dir().to_owned();
     let found = Repository::discover(&start, &environment).map_err(elsewhere)?;
     let mut repository = context.receive_notices(found);
@@ -257,5 +257,5 @@ fn packing(args: &Args, repository: &Repository) -> Result<pronto_odb::packing::
 }
 
 fn unsupported() -> CliError {
-    CliError::unsupported("this way to call 'repack'")
+    CliError::unsupported("this combination of arguments of 'repack'")
 }

@@ -67,7 +67,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     if args.patch {
-        return Err(CliError::unsupported("option '--patch' of reset"));
+        return Err(CliError::unsupported("option '--patch' of 'reset'"));
     }
     let repository = context.repository()?;
     switching::check_submodules(&repository, args.recurse_submodules.as_deref())?;
@@ -143,7 +143,7 @@ fn split<'a>(
         (None, []) => return Ok((head(), &[])),
         (Some(1), [name, paths @ ..]) => return Ok((spelled(name), paths)),
         (Some(_), _) => {
-            let what = "'--' after several arguments of reset";
+            let what = "'reset' with several arguments before '--'";
             return Err(CliError::unsupported(what));
         }
         (None, _) => {}
@@ -199,7 +199,7 @@ fn mode(
         return Err(CliError::fatal(message));
     }
     if mode == Mode::Mixed && repository.work_tree().is_none() {
-        return Err(CliError::unsupported("reset outside of the work tree"));
+        return Err(CliError::unsupported("'reset --mixed' without a worktree"));
     }
     if mode != Mode::Soft {
         repository.require_work_tree()?;

@@ -77,12 +77,14 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     if args.patch {
-        return Err(CliError::unsupported("option '--patch' of restore"));
+        return Err(CliError::unsupported("option '--patch' of 'restore'"));
     }
     let merges = args.merge || args.conflict.is_some();
     let others = args.ours || args.theirs || args.source.is_some() || args.staged.is_some();
     if merges && (others || args.ignore_unmerged) {
-        return Err(CliError::unsupported("options beside '--merge' of restore"));
+        return Err(CliError::unsupported(
+            "'restore --merge' with this combination of options",
+        ));
     }
     let repository = context.repository()?;
     switching::check_submodules(&repository, args.recurse_submodules.as_deref())?;

@@ -75,7 +75,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let [place, refspecs @ ..] = &args.arguments[..] else {
-        return Err(CliError::misuse("'send-pack' without a repository"));
+        return Err(CliError::misuse("send-pack needs the URL of a repository"));
     };
     let repository = context.repository()?;
     let config = repository.config();
@@ -85,7 +85,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let Ok(Ok(rejected)) = TRANSPORT.read_used(config, &environment) else {
         // In Git, some malformed colours are an error only after the push, and others only cause a
         // warning.
-        return Err(CliError::unsupported("malformed settings of colours"));
+        return Err(CliError::unsupported("a malformed color.* setting"));
     };
     let url = BStr::new(place.as_bytes());
     let mut destination = PushRemote {
@@ -97,12 +97,16 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         destination.fetch = PushRemote::find(&repository, remote.as_bytes().into())?.fetch;
     }
     if (args.all || args.mirror) && !refspecs.is_empty() || args.all && args.mirror {
-        return Err(CliError::misuse("'send-pack' of all refs and of some"));
+        return Err(CliError::misuse(
+            "--all, --mirror and refspecs cannot be combined",
+        ));
     }
     let specs = specs(args, refspecs)?;
     if (args.all || args.mirror) && !specs.is_empty() {
         // git cannot read the list on standard input again.
-        return Err(CliError::usage("'send-pack' of all refs and of some"));
+        return Err(CliError::usage(
+            "--all, --mirror and refspecs cannot be combined",
+        ));
     }
     // A malformed setting is an error, and no other has an effect here.
     Signed::configured(config)?;
@@ -179,7 +183,9 @@ fn specs(args: &Args, given: &[OsString]) -> Result<Vec<PushSpec>, CliError> {
         let mut list = Vec::new();
         let input = std::io::stdin().lock();
         let read = input.take(LARGEST_LIST_BYTES).read_to_end(&mut list);
-        read.map_err(|error| CliError::fatal(format!("cannot read the refs: {error}")))?;
+        read.map_err(|error| {
+            CliError::fatal(format!("cannot read refs from standard input: {error}"))
+        })?;
         texts.extend(list.lines().map(BString::from));
     }
     let specs = texts.iter().map(|text| PushSpec::parse(text.as_bstr()));

@@ -154,6 +154,6 @@ fn role(text: &str) -> Result<StoreDuty, String> {
         "serve" => Ok(StoreDuty::Serve),
         "upkeep" => Ok(StoreDuty::Upkeep),
         "both" => Ok(StoreDuty::Both),
-        _ => Err("it must be 'serve', 'upkeep' or 'both'".to_owned()),
+        _ => Err("use 'serve', 'upkeep' or 'both'".to_owned()),
     }
 }

@@ -29,7 +29,9 @@ impl Args {
             (Some(config), Some(user)) => Ok((config, user)),
             // Git has a command of this name.
             (None, None) => Err(CliError::unsupported("'shell' without --config")),
-            _ => Err(CliError::usage("shell needs --config FILE and --user NAME")),
+            _ => Err(CliError::usage(
+                "'shell' needs --config FILE and --user NAME",
+            )),
         }
     }
 }

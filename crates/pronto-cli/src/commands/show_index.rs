@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     std::io::stdin()
         .lock()
         .read_to_end(&mut bytes)
-        .map_err(|error| CliError::fatal(format!("cannot read the standard input: {error}")))?;
+        .map_err(|error| CliError::fatal(format!("cannot read standard input: {error}")))?;
     let mut input = UnreadInput { rest: &bytes };
     let start = input.take(8, || "unable to read header".into())?;
     let is_old = !start.starts_with(SIGNATURE);

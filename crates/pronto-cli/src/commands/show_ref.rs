@@ -103,7 +103,7 @@ fn digits(args: &Args, repository: &Repository) -> Result<Option<usize>, CliErro
         Some(text) => match text.parse() {
             Ok(0) => Ok(None),
             Ok(number) => Ok(Some(number)),
-            Err(_) => Err(CliError::unsupported(format!("'{text}' as a number"))),
+            Err(_) => Err(CliError::unsupported(format!("the number '{text}'"))),
         },
     }
 }
@@ -231,7 +231,7 @@ fn exclude_existing(
     std::io::stdin()
         .lock()
         .read_to_end(&mut input)
-        .map_err(|error| CliError::fatal(format!("cannot read the standard input: {error}")))?;
+        .map_err(|error| CliError::fatal(format!("cannot read standard input: {error}")))?;
     for line in input.lines() {
         let line = line.strip_suffix(b"^{}").unwrap_or(line);
         let begin = line.rfind_byteset(b" \t").map_or(0, |at| at + 1);

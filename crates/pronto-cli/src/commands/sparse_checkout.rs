@@ -43,7 +43,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
-    let unsupported = || CliError::unsupported("this way of calling sparse-checkout");
+    let unsupported =
+        || CliError::unsupported("this combination of arguments of 'sparse-checkout'");
     let Some((command, words)) = args.words.split_first() else {
         return Err(unsupported());
     };

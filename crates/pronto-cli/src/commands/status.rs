@@ -126,7 +126,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let is_wide = |path: &BString| !view.path(path, false).is_ascii();
     let mut others = view.report.untracked.iter().chain(&view.report.ignored);
     if view.settings.columns.is_some() && others.any(is_wide) {
-        return Err(CliError::unsupported("names that are not ASCII in columns"));
+        return Err(CliError::unsupported(
+            "'status --column' with a name that is not ASCII",
+        ));
     }
     let differences = match (view.settings.format, args.verbose) {
         (StatusFormat::Long, times @ 1..) => {
@@ -153,7 +155,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
 /// yet.
 fn failure(error: pronto::Error) -> CliError {
     match error.kind() {
-        ErrorKind::Unsupported => CliError::unsupported(error.message()),
+        ErrorKind::Unsupported => CliError::lacking(error.message()),
         _ => error.into(),
     }
 }

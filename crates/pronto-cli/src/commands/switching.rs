@@ -109,7 +109,7 @@ pub(crate) fn check_submodules(
         None => repository.config().bool_or("submodule.recurse", false)?,
     };
     match recurses {
-        true => Err(CliError::unsupported("checking out submodules")),
+        true => Err(CliError::unsupported("option --recurse-submodules")),
         false => Ok(()),
     }
 }
@@ -341,7 +341,7 @@ pub(crate) fn switch(
     match outcome {
         Outcome::Done(report) => report::print(repository, context, common, options, &report),
         Outcome::Refused(_) if merges => {
-            Err(CliError::unsupported("a stash of local changes in the way"))
+            Err(CliError::unsupported("merging local changes that overlap"))
         }
         Outcome::Refused(refusals) if options.discard => {
             if let Some(reason) = refusals.first() {

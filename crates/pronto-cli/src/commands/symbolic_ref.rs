@@ -52,7 +52,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         (true, [name]) => delete(&repository, name),
         (false, [name]) => show(args, &repository, name, context),
         (false, [name, target]) => set(args, &repository, name, target),
-        _ => Err(CliError::unsupported("this number of names")),
+        _ => Err(CliError::unsupported(
+            "this number of arguments of 'symbolic-ref'",
+        )),
     }
 }
 
@@ -112,7 +114,9 @@ fn set(
     }
     let Ok(target) = RefName::new(target) else {
         if name::is_valid(target, name::Form::OneLevel) {
-            return Err(CliError::unsupported("a target outside of refs/"));
+            return Err(CliError::unsupported(
+                "a symbolic ref with a target outside of refs/",
+            ));
         }
         let message = format!("Refusing to set '{name}' to invalid ref '{target}'");
         return Err(CliError::fatal(message));

@@ -99,8 +99,9 @@ pub(super) fn take(args: &Args, context: &mut Context) -> Result<String, CliErro
     };
     for name in [&peer, &own_name] {
         if !netsync::is_peer_name(name) {
-            let message = format!("'{name}' cannot be the name of a peer");
-            let hint = "choose one with --name, or for this side with --as";
+            let message = format!("invalid peer name '{name}'");
+            let hint =
+                "choose another name for the peer with --name, or for this repository with --as";
             return Err(CliError::fatal(message).with_hint(hint));
         }
     }
@@ -113,8 +114,11 @@ pub(super) fn take(args: &Args, context: &mut Context) -> Result<String, CliErro
     let mut session = begin(args, part, &repository, &context.interrupt)?;
     let whom = ProcessAddress {
         address,
-        program: crate::programs::own()
-            .map_err(|error| CliError::fatal(format!("cannot find this program: {error}")))?,
+        program: crate::programs::own().map_err(|error| {
+            CliError::fatal(format!(
+                "cannot determine the path of the pronto program: {error}"
+            ))
+        })?,
         remote_program: args.remote_program.as_encoded_bytes().into(),
         own_name: &own_name,
         allows_unrelated: args.allow_unrelated,
@@ -195,17 +199,17 @@ fn is_forbidden(published: &PublishedRef) -> bool {
 fn role_with(args: &Args, peer: &KnownPeer) -> Result<TransferRole, CliError> {
     let (wanted, name) = (wanted_role(args), &peer.name);
     let refused = |what: &str| {
-        let message = format!("'{name}' is not trusted to {what}");
+        let message = format!("peer '{name}' is not allowed to {what}");
         let hint = format!(
-            "if it shall be: pronto netsync trust {name} {} --roles ROLES",
+            "to allow it, run: pronto netsync trust {name} {} --roles ROLES",
             peer.key
         );
         Err(CliError::fatal(message).with_hint(hint))
     };
     match (wanted, peer.own_role()) {
         (TransferRole::Both, Some(role)) => Ok(role),
-        (TransferRole::Sink, _) if !peer.roles.may_write => refused("give anything"),
-        (TransferRole::Source, _) if !peer.roles.may_read => refused("take anything"),
+        (TransferRole::Sink, _) if !peer.roles.may_write => refused("send"),
+        (TransferRole::Source, _) if !peer.roles.may_read => refused("receive"),
         _ => Ok(wanted),
     }
 }
@@ -265,7 +269,7 @@ fn converse(
     let has_begun = !session.report().theirs.is_empty() || context.interrupt.is_triggered();
     if *error.kind() == ErrorKind::Closed && !has_begun {
         // The remote program has printed its own message.
-        let hint = "make sure that 'pronto' can be run there, and that the repository exists";
+        let hint = "check that 'pronto' is on PATH there, and that the repository exists";
         return Err(CliError::fatal(error.to_string()).with_hint(hint));
     }
     Err(failure(&error))
@@ -301,8 +305,8 @@ fn name_of(address: &BStr, environment: &pronto::Environment) -> Result<String, 
         }
     };
     name.ok_or_else(|| {
-        let message = format!("cannot make a name for the peer out of '{address}'");
-        CliError::fatal(message).with_hint("give it one with --name")
+        let message = format!("cannot derive a peer name from the address '{address}'");
+        CliError::fatal(message).with_hint("choose one with --name")
     })
 }
 
@@ -320,7 +324,8 @@ fn own_name(address: &BStr, repository: &Repository) -> Result<String, CliError>
         netsync::peer_name_of(place.as_os_str().as_encoded_bytes().as_bstr())
     };
     name.ok_or_else(|| {
-        CliError::fatal("cannot make a name for this side").with_hint("give one with --as")
+        CliError::fatal("cannot derive a name for this repository")
+            .with_hint("choose one with --as")
     })
 }
 

@@ -41,13 +41,13 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     if args.recover && args.strict.is_some() {
-        let what = "options '-r' and '--strict' of 'unpack-objects' at once";
+        let what = "'unpack-objects -r --strict'";
         return Err(CliError::unsupported(what));
     }
     let repository = context.repository()?;
     if repository.has_promisor()? {
         // A delta base may have to be fetched.
-        return Err(CliError::unsupported("unpack-objects in a partial clone"));
+        return Err(CliError::unsupported("'unpack-objects' in a partial clone"));
     }
     let mut options = packs::indexer_options(repository.config(), repository.object_hash())?;
     options.title = UNPACKING;

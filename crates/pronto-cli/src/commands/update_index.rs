@@ -37,7 +37,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let repository = context.repository()?;
     if repository.work_tree().is_none() {
-        return Err(CliError::unsupported("the index of a bare repository"));
+        return Err(CliError::unsupported("'update-index' in a bare repository"));
     }
     repository.require_work_tree()?;
     let mut reader = Reader {
@@ -228,7 +228,7 @@ impl Reader<'_> {
             _ => match text.strip_prefix("--index-version=") {
                 Some(version) => self.version(Some(version))?,
                 None => {
-                    let what = format!("option '{text}' of update-index");
+                    let what = format!("option '{text}' of 'update-index'");
                     return Err(CliError::unsupported(what));
                 }
             },
@@ -241,7 +241,7 @@ impl Reader<'_> {
             Some("2") => (IndexVersion::Two, 2),
             Some("3") => (IndexVersion::Two, 3),
             Some("4") => (IndexVersion::Four, 4),
-            _ => return Err(CliError::unsupported("such an index version")),
+            _ => return Err(CliError::unsupported("this value of --index-version")),
         };
         self.options.version = Some(version);
         self.how.version = Some(number);
@@ -264,7 +264,9 @@ impl Reader<'_> {
     fn again(&mut self, rest: &[OsString]) -> Result<(), CliError> {
         let given: Vec<&BStr> = rest.iter().map(|path| path.as_bytes().as_bstr()).collect();
         if given.iter().any(|given| given.starts_with(b"-")) {
-            return Err(CliError::unsupported("options after --again"));
+            return Err(CliError::unsupported(
+                "'update-index' with options after --again",
+            ));
         }
         let here = [BStr::new(b".")];
         let given = match given.is_empty() && !self.repository.prefix_or_empty().is_empty() {

@@ -23,7 +23,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let [directory] = &args.directory[..] else {
         return Err(CliError::unsupported(
-            "'upload-archive' without one directory",
+            "'upload-archive' without exactly one directory",
         ));
     };
     let environment = context.environment()?;
@@ -35,7 +35,9 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             context.check_found(&repository)?;
             // Paths in settings are relative to the repository.
             std::env::set_current_dir(repository.git_dir()).map_err(|error| {
-                CliError::fatal(format!("cannot enter the repository: {error}"))
+                CliError::fatal(format!(
+                    "cannot change to the directory of the repository: {error}"
+                ))
             })?;
             // Malformed settings are reported to the client, like other errors.
             let checked = context.check_values_of("archive", repository.config());

@@ -49,7 +49,9 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let [directory] = &args.directory[..] else {
-        return Err(CliError::unsupported("'upload-pack' without one directory"));
+        return Err(CliError::unsupported(
+            "'upload-pack' without exactly one directory",
+        ));
     };
     let seconds = seconds(args)?;
     let environment = context.environment()?;
@@ -57,7 +59,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let found = find_to_send(path, args.strict, &environment);
     let mut repository = found.map_err(|error| match error.kind() {
         ErrorKind::Unsupported => {
-            CliError::unsupported("a repository with features that pronto lacks")
+            CliError::unsupported("'upload-pack' in a repository with these extensions")
         }
         _ => error.into(),
     })?;
@@ -120,7 +122,7 @@ fn seconds(args: &Args) -> Result<u32, CliError> {
         None => Ok(0),
         Some(text) => {
             let number = text.to_str().and_then(|text| text.parse::<u32>().ok());
-            number.ok_or_else(|| CliError::unsupported("such a '--timeout'"))
+            number.ok_or_else(|| CliError::unsupported("this value of '--timeout'"))
         }
     }
 }

@@ -130,7 +130,7 @@ const OPTIONS: &[(&str, &[&str])] = &[
 ];
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
-    let unsupported = || CliError::unsupported("this way of calling worktree");
+    let unsupported = || CliError::unsupported("this combination of arguments of 'worktree'");
     let Some((command, words)) = args.words.split_first() else {
         return Err(unsupported());
     };

@@ -136,7 +136,7 @@ impl Columns {
 }
 
 fn unknown(word: &BString) -> CliError {
-    CliError::unsupported(format!("columns in the style '{word}'"))
+    CliError::unsupported(format!("column style '{word}'"))
 }
 
 /// The arrangement of the items of a list in rows and columns.

@@ -71,7 +71,7 @@ fn other_aliases_go_to_git() {
     for name in ["log", "everything", "says", "env", "open", "no-such"] {
         let output = native(&home, &[name]);
         assert_eq!(output.status.code(), Some(128), "{name}");
-        let expected = format!("fatal: pronto does not have command '{name}'\n");
+        let expected = format!("fatal: command '{name}' is not implemented natively\n");
         assert!(stderr(&output).starts_with(&expected), "{name}");
     }
 }

@@ -238,7 +238,7 @@ fn configured_patterns_are_carried() {
     for (arguments, message) in [
         (
             &["--carry-reflink=often", "../7"][..],
-            "fatal: bad value 'often' for '--carry-reflink': it is always, auto or never\n",
+            "fatal: bad value 'often' for '--carry-reflink': use 'always', 'auto' or 'never'\n",
         ),
         (
             &["--carry=x", "--no-checkout", "../7"],

@@ -163,7 +163,9 @@ fn a_missing_git_or_pronto_in_its_place_is_reported() {
         .output()
         .expect("it runs");
     assert_eq!(nowhere.status.code(), Some(128));
-    assert!(stderr(&nowhere).starts_with("fatal: git is not installed\nhint: "));
+    assert!(stderr(&nowhere).starts_with(
+        "error: command 'log' is not implemented natively\nfatal: git is not on PATH\nhint: "
+    ));
     let ours = crate::support::pronto_path();
     let ourselves = pronto()
         .env("PRONTO_GIT", ours)
@@ -171,7 +173,7 @@ fn a_missing_git_or_pronto_in_its_place_is_reported() {
         .output()
         .expect("it runs");
     assert_eq!(ourselves.status.code(), Some(128));
-    assert!(stderr(&ourselves).contains("leads back to this program"));
+    assert!(stderr(&ourselves).contains("PRONTO_GIT is pronto itself"));
 }
 
 #[test]
@@ -195,21 +197,21 @@ fn without_fallback_unsupported_options_are_named() {
         forbidden(&["blame", "x"]),
         (
             Some(128),
-            "fatal: pronto does not have command 'blame'".to_owned()
+            "fatal: command 'blame' is not implemented natively".to_owned()
         )
     );
     assert_eq!(
         forbidden(&["version", "--zap"]),
         (
             Some(129),
-            "error: pronto does not have option '--zap' of 'version'".to_owned()
+            "error: option '--zap' of 'version' is not implemented natively".to_owned()
         )
     );
     assert_eq!(
         forbidden(&["--html-path"]),
         (
             Some(129),
-            "error: pronto does not have option '--html-path'".to_owned()
+            "error: option '--html-path' is not implemented natively".to_owned()
         )
     );
 }

@@ -73,8 +73,8 @@ fn impossible_pulls_are_reported() {
     let detached = pull(&pair, &["../other"]);
     assert_eq!(
         stderr(&detached),
-        "fatal: HEAD is on no branch, so none is meant\n\
-         hint: name it: pronto pull --netsync ../other BRANCH\n"
+        "fatal: HEAD is detached, so there is no default branch to pull\n\
+         hint: name the branch to pull: pronto pull --netsync ../other BRANCH\n"
     );
     assert_eq!(pull(&pair, &[]).status.code(), Some(129));
     // Without the option, git runs the whole command.

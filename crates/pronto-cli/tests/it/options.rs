@@ -222,7 +222,7 @@ fn a_wrong_name_below_a_command_is_compared_with_the_right_ones() {
     ] {
         let output = pronto().args(words).output().expect("it runs");
         assert!(
-            stderr(&output).contains("command is missing"),
+            stderr(&output).contains("missing subcommand"),
             "{}",
             stderr(&output)
         );

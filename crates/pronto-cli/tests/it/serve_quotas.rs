@@ -82,7 +82,7 @@ fn serve(world: &World, place: Place) -> Server {
     std::fs::create_dir(world.scratch.join("root")).expect("a directory");
     std::fs::write(world.scratch.join("server.toml"), text).expect("a file");
     let arguments = ["--config", "server.toml"];
-    let last = "there are no repositories";
+    let last = "no repositories yet";
     Server::start(world.scratch.path(), &arguments, last)
 }
 

@@ -144,7 +144,7 @@ fn the_same_rules_hold_behind_sshd(place: Place) {
     assert!(run(&["ls"]).contains("git-receive-pack and git-upload-archive only"));
     // A user who is removed may do nothing, even if sshd still knows the key.
     site.serve(&["user", "remove", "alice"]);
-    site.fail(&["ls-remote", &url], "there is no user 'alice'");
+    site.fail(&["ls-remote", &url], "no user 'alice'");
 }
 
 fn lines_for_sshd_are_quoted_and_chosen_by_fingerprint() {

@@ -43,7 +43,7 @@ impl World {
         std::fs::write(self.scratch.join(&file), text).expect("a file");
         let last = match self.scratch.join("store/r.git").exists() {
             true => "git clone",
-            false => "there are no repositories yet",
+            false => "no repositories yet",
         };
         Server::start(self.scratch.path(), &["--config", &file], last)
     }

@@ -94,10 +94,7 @@ fn store_upkeep_tells_what_it_did() {
     let (_, out, err) = world.pronto(&["store", "upkeep", &world.url]);
     assert_eq!((out.as_str(), err.as_str()), ("r: nothing to do\n", ""));
     for (arguments, message) in [
-        (
-            &["--prune-after=0"][..],
-            "it must be a number of days, or 'never'",
-        ),
+        (&["--prune-after=0"][..], "use a number of days, or 'never'"),
         (&["--every=5", "--prune-after=never"], "--every"),
     ] {
         let mut words = vec!["store", "upkeep"];

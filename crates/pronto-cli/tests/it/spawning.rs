@@ -78,7 +78,8 @@ fn submodules_of_a_clone_use_the_chosen_git() {
     assert_eq!(forbidden.status.code(), Some(128), "{forbidden:?}");
     let reported = stderr(&forbidden);
     assert!(
-        reported.contains("this needs git, which may not be called"),
+        reported
+            .contains("this command needs git, but PRONTO_NO_FALLBACK forbids pronto to run it"),
         "{reported}"
     );
     assert!(!ran.exists());

@@ -276,7 +276,7 @@ fn all_repositories_of_a_directory_are_imported() {
     assert_eq!(world.store(&["list", &url]), "a\nc\nteam/b\n");
     let (code, _, err) = world.try_store(&["import", "store", &url]);
     assert!(
-        code == 128 && err.contains("there is no repository below"),
+        code == 128 && err.contains("no repository found under"),
         "{err}"
     );
 }

@@ -98,16 +98,13 @@ fn keys_of_programs_and_mistakes_are_refused() {
     );
     refused(&["config", url, "r", "http.uploadpack", "x"], "bad boolean");
     refused(&["config", url, "r", "receive", "x"], "section");
-    refused(
-        &["config", url, "r", "--unset", "receive.x"],
-        "has no value",
-    );
+    refused(&["config", url, "r", "--unset", "receive.x"], "is not set");
     refused(&["config", url, "other"], "there is no repository 'other'");
     refused(
         &["config", url, "r", "--add", "receive.x"],
         "'--add' needs a key",
     );
-    refused(&["head", url, "r", "a..b"], "not a valid name");
+    refused(&["head", url, "r", "a..b"], "invalid branch name");
     refused(&["list", "--add", url], "'--add' of 'list'");
     let large = "x".repeat(70_000);
     let bound = format!("hint: it can have at most {}\n", 64 << 10);

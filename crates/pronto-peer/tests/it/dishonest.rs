@@ -450,7 +450,7 @@ fn the_places_of_others_are_not_a_peers() {
         ("svn", "it has a place where other references are"),
     ] {
         let error = begin(peer).err().expect("it is taken");
-        let expected = format!("'{peer}' cannot be the name of a peer: {part}");
+        let expected = format!("invalid peer name '{peer}': {part}");
         assert_eq!(error.message(), expected);
     }
     // Data of a session belongs to its peer, even if nothing had to be sent.

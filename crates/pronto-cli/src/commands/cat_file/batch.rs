@@ -77,7 +77,7 @@ pub(super) fn run(options: &Options, context: &mut Context) -> Result<ExitCode, 
         printer.store = printer.store.without_replacements();
         printer.print_all(context)?;
     } else if partial {
-        return Err(CliError::unsupported("objects fetched as they are needed"));
+        return Err(CliError::unsupported("'cat-file' in a partial clone"));
     } else if options.mode == Mode::Commands {
         printer.obey(context)?;
     } else {

@@ -69,9 +69,8 @@ impl<R: Read> InputLines<R> {
                 other => break other,
             }
         };
-        let read = read.map_err(|error| {
-            CliError::fatal(format!("cannot read from the standard input: {error}"))
-        })?;
+        let read =
+            read.map_err(|error| CliError::fatal(format!("cannot read standard input: {error}")))?;
         self.buffer.truncate(len + read);
         self.is_over = read == 0;
         Ok(())

@@ -100,7 +100,7 @@ fn resolve(repository: &Repository, name: &BStr) -> Result<ObjectId, CliError> {
 /// Hands calls in partial clones to git, which can fetch a missing object.
 fn refuse_partial_clones(repository: &Repository) -> Result<(), CliError> {
     match repository.has_promisor()? {
-        true => Err(CliError::unsupported("objects fetched as they are needed")),
+        true => Err(CliError::unsupported("'cat-file' in a partial clone")),
         false => Ok(()),
     }
 }

@@ -146,7 +146,7 @@ pub(super) fn parse(arguments: &[OsString]) -> Result<Request, CliError> {
 
 /// Returns the error for an invalid call, for which git prints its usage.
 fn wrong_usage() -> CliError {
-    CliError::unsupported("this way of calling config")
+    CliError::unsupported("this combination of arguments of 'config'")
 }
 
 fn empty() -> Request {

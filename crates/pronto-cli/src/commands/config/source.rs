@@ -137,7 +137,7 @@ impl ConfigSource {
                     .lock()
                     .read_to_end(&mut bytes)
                     .map_err(|error| {
-                        CliError::fatal(format!("cannot read the standard input: {error}"))
+                        CliError::fatal(format!("cannot read standard input: {error}"))
                     })?;
                 loader.bytes(bytes, origin(OriginKind::StandardInput, ""));
             }

@@ -22,9 +22,11 @@ pub(super) fn all(args: &Args) -> Result<Vec<Refspec>, CliError> {
     let mut list = Vec::new();
     let input = std::io::stdin().lock();
     let read = input.take(LARGEST_LIST_BYTES + 1).read_to_end(&mut list);
-    read.map_err(|error| CliError::fatal(format!("cannot read the refspecs: {error}")))?;
+    read.map_err(|error| {
+        CliError::fatal(format!("cannot read refspecs from standard input: {error}"))
+    })?;
     if list.len() as u64 > LARGEST_LIST_BYTES {
-        return Err(CliError::fatal("the list of refspecs is too long"));
+        return Err(CliError::fatal("too many refspecs on standard input"));
     }
     for line in list.lines_with_terminator() {
         let line = line.strip_suffix(b"\n").unwrap_or(line);

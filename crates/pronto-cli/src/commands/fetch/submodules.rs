@@ -42,7 +42,7 @@ impl SubmoduleTreatment {
         let has_modules = |top: &std::path::Path| top.join(".gitmodules").exists();
         if args.update_shallow && repository.work_tree().is_some_and(has_modules) {
             return Err(CliError::unsupported(
-                "a fetch that updates shallow commits of a repository with submodules",
+                "'fetch --update-shallow' in a repository with submodules",
             ));
         }
         let given = args.recurse_submodules.as_deref();

@@ -58,7 +58,7 @@ pub(super) fn print(url: &BStr, context: &mut Context) -> Result<ExitCode, CliEr
             writeln!(out, "Diag: userandhost={host}\nDiag: port={port}")?;
             path
         }
-        _ => return Err(CliError::unsupported("the parts of such an address")),
+        _ => return Err(CliError::unsupported("option --diag-url for this URL")),
     };
     writeln!(out, "Diag: path={path}")?;
     Ok(ExitCode::SUCCESS)

@@ -36,7 +36,7 @@ impl PackInput {
             None => Vec::new(),
         };
         let file = descriptor::duplicate(0).map_err(|error| {
-            Error::new(ErrorKind::Io, "cannot read the standard input").because(error)
+            Error::new(ErrorKind::Io, "cannot read standard input").because(error)
         })?;
         Ok(PackInput {
             header,
@@ -51,7 +51,7 @@ impl PackInput {
     /// Fails if no more file descriptors can be opened.
     pub(super) fn readiness(&self) -> Result<impl Fn() -> bool + Sync + use<>, Error> {
         let file = self.file.try_clone().map_err(|error| {
-            Error::new(ErrorKind::Io, "cannot read the standard input").because(error)
+            Error::new(ErrorKind::Io, "cannot read standard input").because(error)
         })?;
         Ok(move || descriptor::is_readable(&file))
     }

@@ -28,7 +28,7 @@ pub(super) fn refuse_malformed_settings(repository: &Repository) -> Result<(), C
 pub(in crate::commands) fn refuse_settings(repository: &Repository) -> Result<(), CliError> {
     let (config, environment) = (repository.config(), repository.environment());
     if RemoteWords::are_malformed(config, environment) {
-        return Err(CliError::unsupported("a malformed setting of colours"));
+        return Err(CliError::unsupported("a malformed color.* setting"));
     }
     remote::check_promisors(repository).map_err(CliError::of)
 }
@@ -40,7 +40,7 @@ pub(super) fn refuse_submodules(
 ) -> Result<(), CliError> {
     if recursion != Recursion::Off && repository.has_promisor().map_err(CliError::of)? {
         return Err(CliError::unsupported(
-            "a push of submodules from a partial clone",
+            "pushing submodules from a partial clone",
         ));
     }
     Ok(())

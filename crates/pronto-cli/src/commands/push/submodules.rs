@@ -117,7 +117,7 @@ impl SubmodulePush<'_> {
             may_hand_over = false;
             self.prepare(tips, watch, context).map_err(|error| {
                 failure = Some(error);
-                pronto::Error::new(ErrorKind::Refused, "the submodules are not pushed")
+                pronto::Error::new(ErrorKind::Refused, "the submodules were not pushed")
             })
         };
         let (destination, options) = (self.destination, self.options);

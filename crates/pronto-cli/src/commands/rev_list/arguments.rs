@@ -74,7 +74,7 @@ impl RevListParser<'_> {
             let argument = argument.as_bstr();
             if argument == "--" {
                 if !self.arguments.is_empty() {
-                    return Err(CliError::unsupported("paths of 'rev-list'"));
+                    return Err(CliError::unsupported("'rev-list' with paths"));
                 }
             } else if argument == "--end-of-options" && !are_options_over {
                 are_options_over = true;
@@ -92,7 +92,9 @@ impl RevListParser<'_> {
         let added = self.revisions.revision(argument);
         if added.map_err(CliError::unresolved)? {
             if !self.has_separator && repository.could_be_file(argument) {
-                return Err(CliError::misuse("a name that is a revision and a file"));
+                return Err(CliError::misuse(format!(
+                    "ambiguous argument '{argument}': both revision and filename"
+                )));
             }
             return Ok(());
         }
@@ -100,7 +102,7 @@ impl RevListParser<'_> {
             return Err(CliError::fatal(format!("bad revision '{argument}'")));
         }
         repository.verify_file_name(argument, true)?;
-        Err(CliError::unsupported("paths of 'rev-list'"))
+        Err(CliError::unsupported("'rev-list' with paths"))
     }
 
     fn option(&mut self, option: &BStr) -> Result<(), CliError> {
@@ -168,7 +170,7 @@ impl RevListParser<'_> {
     fn read_input(&mut self) -> Result<(), CliError> {
         let mut input = Vec::new();
         let read = std::io::stdin().lock().read_to_end(&mut input);
-        read.map_err(|error| CliError::fatal(format!("cannot read the standard input: {error}")))?;
+        read.map_err(|error| CliError::fatal(format!("cannot read standard input: {error}")))?;
         // `--not` on the command line does not apply to revisions on standard input.
         self.revisions.end_negation();
         for line in input.lines() {
@@ -178,7 +180,7 @@ impl RevListParser<'_> {
             }
             if line == "--" {
                 return Err(CliError::fatal(
-                    "pronto does not have paths in the input of rev-list",
+                    "'rev-list --stdin' with paths is not implemented natively",
                 ));
             }
             if line.starts_with(b"-") {
@@ -207,7 +209,7 @@ impl RevListParser<'_> {
             }
         }
         if !self.revisions.is_given() && !self.reads_input {
-            return Err(CliError::misuse("rev-list without a revision"));
+            return Err(CliError::misuse("rev-list needs a revision"));
         }
         self.request.set = self.revisions.into_set();
         Ok(self.request)

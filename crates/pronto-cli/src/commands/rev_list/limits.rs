@@ -101,7 +101,7 @@ fn number(text: &[u8], option: &BStr) -> Result<i64, CliError> {
         .next()
         .unwrap_or_default()
         .as_bstr();
-    number.ok_or_else(|| CliError::misuse(format!("'{name}' without an integer")))
+    number.ok_or_else(|| CliError::misuse(format!("option '{name}' needs an integer")))
 }
 
 /// Parses a time: in seconds for `--max-age` and `--min-age`, and as a date otherwise.

@@ -97,9 +97,9 @@ impl ArgumentParser<'_> {
 
     pub(super) fn show_git_path(&mut self, name: &BStr) -> Result<(), CliError> {
         let repository = self.repository()?;
-        let name = name
-            .to_str()
-            .map_err(|_| CliError::unsupported("paths in the repository that are no text"))?;
+        let name = name.to_str().map_err(|_| {
+            CliError::unsupported("'rev-parse --git-path' with a path that is not UTF-8")
+        })?;
         let display_path = repository.display_git_path(name);
         if self.path_format == PathFormat::Default {
             let prefix = repository.prefix_or_empty();

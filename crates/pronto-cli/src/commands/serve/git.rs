@@ -91,8 +91,11 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
 
 /// Returns Git's services of the server. Pushes start maintenance with this program.
 pub(in crate::commands) fn native() -> Result<Native, CliError> {
-    let program = crate::programs::own()
-        .map_err(|error| CliError::fatal(format!("cannot tell what program this is: {error}")))?;
+    let program = crate::programs::own().map_err(|error| {
+        CliError::fatal(format!(
+            "cannot determine the path of the pronto program: {error}"
+        ))
+    })?;
     Ok(Native {
         program: program.clone(),
         maintain: Box::new(move |repository| maintain_served(repository, &program)),
@@ -111,13 +114,14 @@ fn config(args: &Args, context: &mut Context) -> Result<ServerConfig, CliError> 
     let directory = args.directory.as_ref();
     let directory = directory.map(|path| environment.absolute(path));
     if args.store.is_some() && directory.is_some() {
-        let message = "--store takes the place of the directory";
+        let message = "--store and a directory cannot be used together";
         return Err(CliError::usage(message));
     }
     let mut config = match (&args.config, directory) {
         (Some(file), directory) => {
             if args.write {
-                let message = "with --config, the file says who may push; --write is for none";
+                let message = "--write cannot be used with --config: the configuration file \
+                               defines who may push";
                 return Err(CliError::usage(message));
             }
             let mut config = ServerConfig::read(&environment.absolute(file)).map_err(failure)?;
@@ -191,7 +195,9 @@ fn set_tls(
             Ok(())
         }
         (None, None) => Ok(()),
-        _ => Err(CliError::usage("--tls-cert and --tls-key belong together")),
+        _ => Err(CliError::usage(
+            "--tls-cert and --tls-key must be used together",
+        )),
     }
 }
 
@@ -204,7 +210,9 @@ fn set_store(
     let cache = args.cache.as_ref().map(|path| environment.absolute(path));
     match (&args.store, &mut config.store, cache) {
         (Some(_), Some(_), _) => {
-            return Err(CliError::usage("the configuration names a store already"));
+            return Err(CliError::usage(
+                "--store cannot be used: the configuration file already has a store",
+            ));
         }
         (Some(url), None, Some(cache)) => {
             config.store = Some(StoreConfig::new(url.clone(), cache));
@@ -223,7 +231,8 @@ fn set_store(
     }
     match (&args.generations, &mut config.store) {
         (Some(_), Some(store)) if store.generations.is_some() => {
-            let message = "the configuration names a database with generations already";
+            let message =
+                "--generations cannot be used: the configuration file already sets 'generations'";
             return Err(CliError::usage(message));
         }
         (Some(url), Some(store)) => store.generations = Some(SecretText(url.clone())),
@@ -261,7 +270,7 @@ fn addresses(text: &str) -> Result<Vec<SocketAddr>, CliError> {
     });
     resolved.map_err(|error| {
         CliError::fatal(format!("cannot listen at '{text}': {error}"))
-            .with_hint("an address is HOST:PORT, like 0.0.0.0:8418 or [::]:8418")
+            .with_hint("use HOST:PORT, for example 0.0.0.0:8418 or [::]:8418")
     })
 }
 
@@ -272,7 +281,10 @@ fn warn_of_plain_tokens(args: &Args, config: &ServerConfig, context: &mut Contex
         .iter()
         .any(|address| !address.ip().is_loopback());
     if is_open && config.tls.is_none() && config.public_url.is_empty() && args.write {
-        context.warn("without TLS, tokens and content can be read on the network");
+        context.warn(
+            "TLS is off: tokens and content can be read on the network; use --tls-cert and \
+             --tls-key",
+        );
     }
 }
 
@@ -337,7 +349,7 @@ impl ServeGreeting {
                 writeln!(out, "    {command} {base}/{name}")?;
             }
             match started.repositories.len() {
-                0 => writeln!(out, "    there are no repositories yet")?,
+                0 => writeln!(out, "    no repositories yet")?,
                 count if count > MOST_SHOWN => {
                     writeln!(out, "    and {} more", count - MOST_SHOWN)?;
                 }
@@ -388,9 +400,9 @@ pub(in crate::commands) fn failure(error: pronto_server::Error) -> CliError {
 /// Reads the configuration that a management subcommand changes or shows.
 pub(super) fn managed(args: &Args, context: &mut Context) -> Result<ServerConfig, CliError> {
     let Some(file) = &args.config else {
-        let error = CliError::usage("the option --config is missing");
+        let error = CliError::usage("missing option --config FILE");
         return Err(
-            error.with_hint("'pronto serve --print-config' prints a configuration to begin with")
+            error.with_hint("run 'pronto serve --print-config' for a configuration to start from")
         );
     };
     let file: &Path = file;

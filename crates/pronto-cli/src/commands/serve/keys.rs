@@ -65,7 +65,7 @@ fn list(args: &Args, name: Option<&str>, context: &mut Context) -> Result<ExitCo
     if let Some(name) = name
         && users.iter().all(|user| user.name != name)
     {
-        return Err(CliError::fatal(format!("there is no user '{name}'")));
+        return Err(CliError::fatal(format!("no user '{name}'")));
     }
     for (user, key) in keys(&users) {
         if name.is_none_or(|name| name == user) {
@@ -83,8 +83,11 @@ fn authorized(
     context: &mut Context,
 ) -> Result<ExitCode, CliError> {
     let users = users(args, context)?;
-    let program = crate::programs::own()
-        .map_err(|error| CliError::fatal(format!("cannot tell what program this is: {error}")))?;
+    let program = crate::programs::own().map_err(|error| {
+        CliError::fatal(format!(
+            "cannot determine the path of the pronto program: {error}"
+        ))
+    })?;
     let config = args.config.as_deref().unwrap_or(Path::new(""));
     let config = context.environment()?.absolute(config);
     let (program, config) = (quoted(&program)?, quoted(&config)?);
@@ -120,7 +123,11 @@ fn quoted(path: &Path) -> Result<String, CliError> {
         .to_str()
         .filter(|text| !text.contains(char::is_control));
     let text = text.ok_or_else(|| {
-        CliError::fatal(format!("sshd cannot be told the path '{}'", path.display()))
+        CliError::fatal(format!(
+            "path '{}' is not UTF-8 or contains a control character: authorized_keys cannot hold \
+             it",
+            path.display()
+        ))
     })?;
     let word = format!("'{}'", text.replace('\'', "'\\''"));
     Ok(word.replace('"', "\\\""))

@@ -60,7 +60,7 @@ pub(super) fn run(args: &Args, at: &str, context: &mut Context) -> Result<ExitCo
 fn bind(at: &str) -> Result<TcpListener, CliError> {
     let failed = |error: io::Error| {
         CliError::fatal(format!("cannot listen at '{at}': {error}"))
-            .with_hint("an address is HOST:PORT, like 0.0.0.0:9419 or [::]:9419")
+            .with_hint("use HOST:PORT, for example 0.0.0.0:9419 or [::]:9419")
     };
     // A host without a port uses the default port.
     let addresses = match at.to_socket_addrs() {

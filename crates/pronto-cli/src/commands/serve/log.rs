@@ -58,7 +58,7 @@ impl ServeLog {
         std::thread::Builder::new()
             .name("log".to_owned())
             .spawn(run)
-            .map_err(|error| CliError::fatal(format!("cannot start the log: {error}")))?;
+            .map_err(|error| CliError::fatal(format!("cannot start logging: {error}")))?;
         Ok(ServeLog {
             lines,
             dropped,

@@ -120,7 +120,8 @@ impl DiffArgs {
         let mut filter: Option<DiffFilter> = None;
         for letters in &self.diff_filter {
             let parsed = DiffFilter::parse(letters.as_bytes());
-            let parsed = parsed.ok_or_else(|| CliError::misuse("unknown class of changes"))?;
+            let parsed =
+                parsed.ok_or_else(|| CliError::misuse("unknown letter in '--diff-filter'"))?;
             filter = Some(filter.unwrap_or_default().and(parsed));
         }
         let ignore_submodules = match &self.ignore_submodules {
@@ -152,13 +153,13 @@ impl DiffArgs {
         }
         let (given, copies, option) = match (&self.find_renames, self.find_copies.as_slice()) {
             _ if self.no_renames => {
-                return Err(CliError::unsupported("--no-renames beside -M or -C"));
+                return Err(CliError::unsupported("--no-renames together with -M or -C"));
             }
             (None, []) => return Ok(None),
-            (Some(score), []) => (score, false, "this -M"),
-            (None, [score]) => (score, true, "this -C"),
+            (Some(score), []) => (score, false, "this value of '-M'"),
+            (None, [score]) => (score, true, "this value of '-C'"),
             (None, _) => return Err(CliError::unsupported("option '--find-copies-harder'")),
-            (Some(_), _) => return Err(CliError::unsupported("-M beside -C")),
+            (Some(_), _) => return Err(CliError::unsupported("-M together with -C")),
         };
         let mut renames = Renames {
             copies,
@@ -198,7 +199,9 @@ impl DiffArgs {
         let mut wanted = formats.iter().filter(|(wanted, _)| *wanted);
         let first = wanted.next().map_or(DiffFormat::Raw, |(_, format)| *format);
         if wanted.next().is_some() {
-            return Err(CliError::unsupported("several formats at once"));
+            return Err(CliError::unsupported(
+                "a combination of several output formats",
+            ));
         }
         Ok(DiffPrinter {
             repository,
@@ -361,7 +364,9 @@ pub(crate) fn revisions_and_paths<'o>(
             return Ok((revisions, &operands[at..]));
         }
         if separator.is_none() && repository.could_be_file(name) {
-            return Err(CliError::misuse("a name that is a revision and a file"));
+            return Err(CliError::misuse(format!(
+                "ambiguous argument '{name}': both revision and filename"
+            )));
         }
         revisions.extend(found);
     }
@@ -382,7 +387,9 @@ fn look_up(name: &BStr, repository: &Repository) -> Result<Vec<Revision>, CliErr
         && let (Some(from), Some(to)) = (one(range.from, true)?, one(range.to, false)?)
     {
         return match range.is_symmetric {
-            true => Err(CliError::unsupported("symmetric differences here")),
+            true => Err(CliError::unsupported(
+                "a symmetric difference (A...B) for this command",
+            )),
             false => Ok(vec![from, to]),
         };
     }
@@ -395,7 +402,9 @@ fn look_up(name: &BStr, repository: &Repository) -> Result<Vec<Revision>, CliErr
         .any(|suffix| name.ends_with(suffix))
         || name.contains_str("^-");
     if found.is_none() && has_suffix {
-        return Err(CliError::unsupported("parents of a revision here"));
+        return Err(CliError::unsupported(
+            "REV^@, REV^! or REV^- for this command",
+        ));
     }
     Ok(found.into_iter().collect())
 }

@@ -116,7 +116,9 @@ fn refuse_foreign(repository: &Repository) -> Result<(), CliError> {
     let is_commented = config.bool_or("status.displayCommentPrefix", false)?;
     let comment = ["core.commentChar", "core.commentString"];
     if is_commented && comment.iter().any(|key| config.contains(key)) {
-        return Err(CliError::unsupported("other marks of comments in status"));
+        return Err(CliError::unsupported(
+            "status.displayCommentPrefix together with core.commentChar or core.commentString",
+        ));
     }
     Ok(())
 }
@@ -228,7 +230,7 @@ fn renames(args: &Args, repository: &Repository) -> Result<Option<Renames>, CliE
     if let Some(text) = &args.find_renames {
         wanted = wanted.or(Some(false));
         if !text.is_empty() {
-            renames.minimum_score = score(text.as_bytes(), "this --find-renames")?;
+            renames.minimum_score = score(text.as_bytes(), "this value of '--find-renames'")?;
         }
     }
     let limit = match config.entry_of("status.renameLimit") {

@@ -28,7 +28,7 @@ impl Differences {
     ) -> Result<Option<Differences>, CliError> {
         let (report, worktree) = (&view.report, times > 1);
         if worktree && report.has_conflicts() {
-            return Err(CliError::unsupported("status -vv with conflicts"));
+            return Err(CliError::unsupported("'status -vv' with conflicts"));
         }
         let staged = is_limited || report.is_committable() || report.has_conflicts();
         if !(staged || worktree && report.is_worktree_dirty()) {
@@ -85,7 +85,9 @@ impl Differences {
         if status.success() {
             return Ok(());
         }
-        Err(CliError::fatal("git could not show what has changed"))
+        Err(CliError::fatal(
+            "cannot show the changes: 'git diff' failed",
+        ))
     }
 }
 

@@ -183,7 +183,7 @@ fn prune_after(text: &str) -> Result<PruneAfter, String> {
         .parse()
         .ok()
         .filter(|days| *days > 0)
-        .ok_or_else(|| "it must be a number of days, or 'never'".to_owned())?;
+        .ok_or_else(|| "use a number of days, or 'never'".to_owned())?;
     Ok(PruneAfter(Some(DAY * u32::from(days))))
 }
 

@@ -54,7 +54,7 @@ impl ImportArguments {
         let directory = environment.absolute(&self.source);
         let names = Repositories::open(&directory, &environment)?.list()?;
         if names.is_empty() {
-            let message = format!("there is no repository below '{}'", directory.display());
+            let message = format!("no repository found under '{}'", directory.display());
             return Err(CliError::fatal(message));
         }
         let mut code = ExitCode::SUCCESS;

@@ -60,7 +60,7 @@ impl ConfigArguments {
                 match settings.unset(BStr::new(key))? {
                     true => Ok(()),
                     false => {
-                        let message = format!("'{key}' has no value");
+                        let message = format!("'{key}' is not set");
                         Err(pronto_store::Error::new(ErrorKind::NotFound, message))
                     }
                 }
@@ -93,7 +93,7 @@ fn show_head(place: &OpenStoredRepository, context: &mut Context) -> Result<Exit
     let shown = match place.store.head(&place.repository)? {
         Some(StoredRefValue::Symbolic(target)) => target.to_string(),
         Some(StoredRefValue::Direct { id, .. }) => id.to_string(),
-        None => return Err(CliError::fatal("the repository has no HEAD")),
+        None => return Err(CliError::fatal("repository has no HEAD")),
     };
     writeln!(context.out, "{shown}")?;
     Ok(ExitCode::SUCCESS)
@@ -110,9 +110,7 @@ fn set_head(
         None => format!("refs/heads/{branch}"),
     };
     if RefNameRef::new(full.as_bytes().as_bstr()).is_err() {
-        return Err(CliError::fatal(format!(
-            "'{branch}' is not a valid name of a branch"
-        )));
+        return Err(CliError::fatal(format!("invalid branch name '{branch}'")));
     }
     let number = place.store.set_head(&place.repository, BStr::new(&full))?;
     writeln!(context.out, "generation {number}")?;

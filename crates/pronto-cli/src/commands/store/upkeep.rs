@@ -28,7 +28,7 @@ impl UpkeepArguments {
         if let Some(seconds) = self.every {
             if self.name.is_some() {
                 return Err(CliError::usage(
-                    "'--every' is for all repositories of a store",
+                    "'--every' cannot be used with the name of a repository",
                 ));
             }
             let role = UpkeepRole::new(Arc::new(store), options, Duration::from_secs(seconds));

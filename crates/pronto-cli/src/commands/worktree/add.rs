@@ -143,7 +143,8 @@ fn carry(args: &Args, config: &Config) -> Result<Carry, CliError> {
         Some(b"never") => BlockSharing::Never,
         Some(other) => {
             let other = other.as_bstr();
-            let message = format!("bad value '{other}' for '{name}': it is always, auto or never");
+            let message =
+                format!("bad value '{other}' for '{name}': use 'always', 'auto' or 'never'");
             return Err(CliError::fatal(message));
         }
     };
@@ -172,7 +173,7 @@ fn update_submodules(
     repository.objects()?.finish_writing();
     let place = repository.environment().absolute(path::borrow(place));
     let quiet: Option<OsString> = args.quiet.then(|| "--quiet".into());
-    let made = "the worktree is made, its submodules are not";
+    let made = "the worktree was created, but its submodules were not checked out";
     submodules::update(&place, quiet.as_slice(), made, context)
 }
 

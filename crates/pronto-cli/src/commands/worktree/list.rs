@@ -106,7 +106,9 @@ fn table(
     let places: Vec<BString> = rows.iter().map(quote).collect();
     let is_wide = |place: &BString| place.chars().any(|c| c >= '\u{300}');
     if places.iter().any(is_wide) {
-        return Err(CliError::unsupported("columns of wide characters"));
+        return Err(CliError::unsupported(
+            "'worktree list' with wide or combining characters in a path",
+        ));
     }
     let id_of = |row: &WorktreeRow| {
         row.work_tree
