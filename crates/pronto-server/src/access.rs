@@ -131,13 +131,13 @@ impl AccessRules {
                 None => true,
             };
             if !may_push {
-                return Some(rule.reason("this user may not push to this ref"));
+                return Some(rule.reason("you may not push to this ref"));
             }
             if change.deletes && !rule.delete {
-                return Some(rule.reason("this ref may not be deleted"));
+                return Some(rule.reason("you may not delete this ref"));
             }
             if change.creates && !rule.create {
-                return Some(rule.reason("this ref may not be created"));
+                return Some(rule.reason("you may not create this ref"));
             }
         }
         None
@@ -147,7 +147,7 @@ impl AccessRules {
     /// are allowed.
     pub fn forbids_force(&self, repository: &str, name: &[u8]) -> Option<String> {
         let rule = self.rules_of(repository, name).find(|rule| !rule.force);
-        rule.map(|rule| rule.reason("this ref may only be fast-forwarded"))
+        rule.map(|rule| rule.reason("you may not push a non-fast-forward to this ref"))
     }
 
     fn rules_of<'a>(

@@ -18,8 +18,8 @@ const IDLE_IN_CROWD: Duration = Duration::from_millis(500);
 
 /// The reasons that the log shows for a connection that is [`ConnectionHealth::NeverAsked`] or
 /// [`ConnectionHealth::Stalled`].
-pub(crate) const NOT_ASKED: &str = "no request in time";
-pub(crate) const NOT_READ: &str = "an answer is not read";
+pub(crate) const NOT_ASKED: &str = "timeout: no request received";
+pub(crate) const NOT_READ: &str = "timeout: the client does not read the response";
 
 /// The timeouts of a connection.
 #[derive(Clone, Copy, Debug)]

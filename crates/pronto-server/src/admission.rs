@@ -217,7 +217,7 @@ impl Admission {
                 if found.count >= self.limits.failures_per_minute
                     && found.since.elapsed() < PERIOD =>
             {
-                let message = "too many wrong tokens; try again in a minute";
+                let message = "too many invalid tokens; try again in a minute";
                 Err(Error::new(ErrorKind::TooMany, message))
             }
             _ => Ok(()),

@@ -139,7 +139,10 @@ fn evicted() -> io::Error {
 
 /// Returns the error for a client that makes no progress.
 pub(crate) fn too_slow() -> io::Error {
-    io::Error::new(io::ErrorKind::TimedOut, "the client is too slow")
+    io::Error::new(
+        io::ErrorKind::TimedOut,
+        "timeout: the client makes no progress",
+    )
 }
 
 /// The number of bytes of a request and of its response.
@@ -331,7 +334,7 @@ impl ResponsePieces {
         match self.outcome.get() {
             Some(Outcome::Whole(_)) => None,
             Some(Outcome::Broken(message)) => Some(io::Error::other(message.clone())),
-            None => Some(io::Error::other("the request has crashed")),
+            None => Some(io::Error::other("internal error: the request panicked")),
         }
     }
 }
@@ -384,7 +387,7 @@ impl PieceWriter {
     }
 
     fn send(&mut self, piece: Bytes) -> io::Result<()> {
-        let gone = || io::Error::new(io::ErrorKind::BrokenPipe, "the client is gone");
+        let gone = || io::Error::new(io::ErrorKind::BrokenPipe, "the client has disconnected");
         let count = piece.len();
         match self.sender.try_send(piece) {
             Ok(()) => {}

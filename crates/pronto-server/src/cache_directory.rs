@@ -10,7 +10,8 @@ use crate::config::CacheConfig;
 use crate::{Error, ErrorKind, Result};
 
 /// The advice for a directory that cannot be used.
-const ADVICE: &str = "set 'directory' in [cache], or 'bytes = 0' to keep no packs";
+const ADVICE: &str =
+    "set 'directory' in [cache] to a writable directory, or 'bytes = 0' to disable the cache";
 
 /// The mode bit of a directory in which users cannot remove files of other users.
 const STICKY: u32 = 0o1000;
@@ -31,7 +32,7 @@ pub(crate) fn check(cache: &CacheConfig) -> Result<()> {
             let above = directory.parent().unwrap_or(Path::new("/"));
             match access(above, Access::WRITE_OK | Access::EXEC_OK) {
                 Ok(()) => Ok(()),
-                Err(error) => Err(unusable(directory, "cannot be made", &error.into())),
+                Err(error) => Err(unusable(directory, "cannot be created", &error.into())),
             }
         }
         Err(error) => Err(unusable(directory, "cannot be used", &error)),
@@ -51,7 +52,7 @@ pub(crate) fn prepare(cache: &CacheConfig) -> Result<()> {
         .create(&cache.directory);
     match made {
         Err(error) if error.kind() != Io::AlreadyExists => {
-            Err(unusable(&cache.directory, "cannot be made", &error))
+            Err(unusable(&cache.directory, "cannot be created", &error))
         }
         _ => usable(&cache.directory),
     }
@@ -70,20 +71,20 @@ fn usable(directory: &Path) -> Result<()> {
     let is_own = own.is_root() || found.uid() == own.as_raw() || found.uid() == 0;
     if !is_own && !is_for_all {
         let message = format!(
-            "the directory of the cache '{}' belongs to another user, who could read what is kept",
+            "cache directory '{}' belongs to another user, who could read the cached packs",
             directory.display()
         );
         return Err(Error::new(ErrorKind::Config, message).with_hint(ADVICE));
     }
     match tempfile::tempfile_in(directory) {
         Ok(_) => Ok(()),
-        Err(error) => Err(unusable(directory, "takes no files", &error)),
+        Err(error) => Err(unusable(directory, "is not writable", &error)),
     }
 }
 
 fn unusable(directory: &Path, what: &str, error: &std::io::Error) -> Error {
     let message = format!(
-        "the directory of the cache '{}' {what}: {}",
+        "cache directory '{}' {what}: {}",
         directory.display(),
         pronto_io::error::reason(error)
     );

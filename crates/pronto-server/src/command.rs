@@ -26,21 +26,21 @@ pub fn parse(command: &[u8]) -> Result<RequestTarget> {
         return malformed("the command is too long");
     }
     let Some(words) = words(command) else {
-        return malformed("the command is not quoted as for a shell");
+        return malformed("the command has an unbalanced quote");
     };
     let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
     let (service, arguments) = match words.as_slice() {
         [b"git", service, arguments @ ..] => (format!("git-{}", service.to_str_lossy()), arguments),
         [service, arguments @ ..] => (service.to_str_lossy().into_owned(), arguments),
-        [] => return malformed("there is no command: this server has no shell"),
+        [] => return malformed("no command given: this server has no shell"),
     };
     let Some(service) = RequestedService::named(&service) else {
-        let message = "this server knows the commands git-upload-pack, git-receive-pack and \
-                       git-upload-archive only";
+        let message = "unknown command: this server runs only git-upload-pack, git-receive-pack \
+                       and git-upload-archive";
         return Err(Error::new(ErrorKind::Unsupported, message));
     };
     let [path] = arguments else {
-        return malformed("the command names no repository, or several");
+        return malformed("the command must name exactly one repository");
     };
     let Ok(path) = path.to_str() else {
         return malformed("the path of the repository is not UTF-8");

@@ -304,7 +304,7 @@ impl ServerConfig {
                 .iter()
                 .filter(|byte| **byte == b'\n')
                 .count();
-            let message = format!("{}:{line}: not UTF-8", path.display());
+            let message = format!("{}:{line}: invalid UTF-8", path.display());
             Error::new(ErrorKind::Config, message)
         })?;
         let directory = path.parent().unwrap_or(Path::new(""));

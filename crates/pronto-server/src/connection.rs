@@ -295,13 +295,13 @@ impl ConnectionExchange {
 fn reason_of(error: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
     let error = error.downcast_ref::<hyper::Error>()?;
     if error.is_parse_too_large() {
-        return Some("the head of a request is too large");
+        return Some("request head too large");
     }
     if error.is_parse() {
-        return Some("a malformed request");
+        return Some("malformed request");
     }
     if error.is_timeout() {
-        return Some("no sign of life in time");
+        return Some("timeout: no response to a keep-alive");
     }
     // A lost connection is not an attack.
     if error.is_incomplete_message() || error.is_canceled() || error.is_closed() || error.is_user()
@@ -310,7 +310,7 @@ fn reason_of(error: &(dyn std::error::Error + 'static)) -> Option<&'static str> 
     }
     // The remaining errors are errors of sockets, and of HTTP/2.
     let source = std::error::Error::source(error)?;
-    (!source.is::<std::io::Error>()).then_some("a violation of HTTP/2")
+    (!source.is::<std::io::Error>()).then_some("HTTP/2 protocol error")
 }
 
 fn builder(times: WaitLimits, head_bytes: usize) -> Builder<TokioExecutor> {

@@ -88,7 +88,7 @@ struct QuotaExceeded<'a> {
 impl QuotaExceeded<'_> {
     fn refusal(&self) -> Error {
         let QuotaExceeded { quota, found, most } = self;
-        let what = format!("there are {found} of {most} repositories");
+        let what = format!("too many repositories: {found} of {most} exist");
         Error::new(ErrorKind::Denied, quota.reason(&what))
     }
 

@@ -79,7 +79,7 @@ async fn prepare(
     socket: &mut TcpStream,
     record: &mut RequestRecord,
 ) -> Result<(AdmittedRequest, RequestSlot)> {
-    let late = |_| Error::new(ErrorKind::Malformed, "the request takes too long");
+    let late = |_| Error::new(ErrorKind::Malformed, "timeout: the request is incomplete");
     let head = setup.config.limits.head;
     let line = tokio::time::timeout(head, read_request(socket));
     let line = line.await.map_err(late)??;
@@ -88,7 +88,7 @@ async fn prepare(
     record.repository(request.name.as_str());
     let takes_pushes = setup.config.daemon_push != DaemonPush::Never;
     if request.service == RequestedService::ReceivePack && !takes_pushes {
-        let message = "this server takes no pushes over git://";
+        let message = "this server does not accept pushes over git://; use http:// or ssh://";
         return Err(Error::new(ErrorKind::Unsupported, message));
     }
     let work = AdmittedRequest {
@@ -119,9 +119,9 @@ async fn prepare(
 
 /// Reads the packet that contains the request.
 async fn read_request(socket: &mut TcpStream) -> Result<Vec<u8>> {
-    let malformed = || Error::new(ErrorKind::Malformed, "the request is not a packet");
+    let malformed = || Error::new(ErrorKind::Malformed, "the request is not a pkt-line");
     let lost = |error: io::Error| {
-        Error::new(ErrorKind::Failed, "the connection to the client is lost").because(error)
+        Error::new(ErrorKind::Failed, "lost the connection to the client").because(error)
     };
     let mut digits = [0; 4];
     socket.read_exact(&mut digits).await.map_err(lost)?;
@@ -161,7 +161,7 @@ fn packet(text: &str) -> Vec<u8> {
 /// Serves the request on a blocking thread, without a copy between the service and the socket.
 async fn run(job: DaemonJob, socket: TcpStream) -> Result<()> {
     let lost = |error: io::Error| {
-        Error::new(ErrorKind::Failed, "the connection to the client is lost").because(error)
+        Error::new(ErrorKind::Failed, "lost the connection to the client").because(error)
     };
     let socket = socket.into_std().map_err(lost)?;
     let task = tokio::task::spawn_blocking(move || {
@@ -207,7 +207,7 @@ async fn run(job: DaemonJob, socket: TcpStream) -> Result<()> {
             }
         }
     });
-    let crashed = |_| Error::new(ErrorKind::Failed, "the request has crashed");
+    let crashed = |_| Error::new(ErrorKind::Failed, "internal error: the request panicked");
     task.await.map_err(crashed)?
 }
 

@@ -245,7 +245,8 @@ impl UserDirectory {
     /// was started without a file.
     pub fn change<T>(&self, act: impl FnOnce(&mut Users) -> Result<T>) -> Result<T> {
         let Some(path) = self.path() else {
-            let message = "this server has no file of users; start it with a configuration";
+            let message =
+                "this server has no users file; start it with --config, and set 'users' there";
             return Err(Error::new(ErrorKind::Unsupported, message));
         };
         let result = change(path, act);

@@ -57,7 +57,9 @@ pub(crate) fn without_room(reason: impl std::fmt::Display) -> Error {
 /// Returns the message of an error for clients, without paths and error messages of the system.
 pub fn public_message(error: &Error) -> &str {
     match error.kind() {
-        ErrorKind::Config | ErrorKind::Io | ErrorKind::Failed => "the server failed",
+        ErrorKind::Config | ErrorKind::Io | ErrorKind::Failed => {
+            "internal server error; see the log of the server"
+        }
         _ => error.message(),
     }
 }

@@ -71,10 +71,10 @@ fn check_single(request: &Request<Incoming>) -> Result<()> {
     let malformed = |message| Err(Error::new(ErrorKind::Malformed, message));
     let is_bare = request.version() == Version::HTTP_11 && count(HOST) == 0;
     if is_bare || count(HOST) > 1 {
-        return malformed("a request needs one header Host");
+        return malformed("the request must have exactly one Host header");
     }
     match count(AUTHORIZATION) > 1 {
-        true => malformed("there is more than one header Authorization"),
+        true => malformed("the request has more than one Authorization header"),
         false => Ok(()),
     }
 }
@@ -98,7 +98,7 @@ impl HttpExchange {
         let is_head = request.method() == Method::HEAD && needed == Method::GET;
         if *request.method() != needed && !is_head {
             return Ok(
-                HttpResponse::text(405, "this method is not possible here\n")
+                HttpResponse::text(405, "this method is not allowed for this URL\n")
                     .with_header("allow", needed.as_str()),
             );
         }
@@ -150,7 +150,7 @@ impl HttpExchange {
             (None, Some(names)) if self.setup.config.certificate_user(names).is_some() => {
                 let found = self.setup.user_of(IdentityProof::Certificate(names));
                 Some(found.ok_or_else(|| {
-                    let message = "the user of this certificate does not exist";
+                    let message = "no user has the name in this client certificate";
                     Error::new(ErrorKind::Unauthenticated, message)
                 })?)
             }
@@ -169,7 +169,7 @@ impl HttpExchange {
         admission.may_authenticate(address)?;
         let wrong = || {
             admission.wrong_token(address);
-            Error::new(ErrorKind::Unauthenticated, "the token is not valid")
+            Error::new(ErrorKind::Unauthenticated, "invalid token")
         };
         let credentials = authorization::parse(header).ok_or_else(wrong)?;
         let user = self.setup.user_of(IdentityProof::Token(&credentials.token));
@@ -188,7 +188,12 @@ impl HttpExchange {
             return Ok(HttpResponse::text(200, "ok\n"));
         };
         let asked = tokio::task::spawn_blocking(move || store.health());
-        let crashed = |_| Error::new(ErrorKind::Failed, "the check of the store has crashed");
+        let crashed = |_| {
+            Error::new(
+                ErrorKind::Failed,
+                "internal error: the health check of the store panicked",
+            )
+        };
         match asked.await.map_err(crashed)? {
             Health::Reachable => Ok(HttpResponse::text(200, "ok\n")),
             Health::Unreachable(since) => {
@@ -213,7 +218,7 @@ impl HttpExchange {
             MetricsReaders::Admin => is_admin(),
         };
         if !may_read {
-            let message = "metrics are not for this client";
+            let message = "this client may not read the metrics";
             return Err(Error::new(ErrorKind::Denied, message));
         }
         let count = self.setup.admission.connections();

@@ -37,20 +37,23 @@ impl UserKey {
         let malformed = |message: &str| Err(Error::new(ErrorKind::Malformed, message));
         let line = line.trim();
         if line.contains("PRIVATE KEY") {
-            return malformed("this is a private key; its public half is in a file '.pub'");
+            return malformed(
+                "this is a private key; use the public key in the file with the suffix '.pub'",
+            );
         }
         if line.len() > LONGEST_BYTES || line.contains(char::is_control) {
-            return malformed("a public key is one line: TYPE BASE64 COMMENT");
+            return malformed("a public key must be one line: TYPE BASE64 COMMENT");
         }
         if let Some(key) = of_netsync(line) {
             return match key.to_openssh() {
                 Ok(line) => Ok(UserKey { key, line }),
-                Err(_) => malformed("this key cannot be written"),
+                Err(_) => malformed("this key cannot be converted to the OpenSSH format"),
             };
         }
         let Ok(key) = PublicKey::from_openssh(line) else {
             return malformed(
-                "this is not a public key of OpenSSH, TYPE BASE64 COMMENT, or of netsync, ed25519:HEX",
+                "not a public key: use the OpenSSH form TYPE BASE64 COMMENT, or the netsync form \
+                 ed25519:HEX",
             );
         };
         let is_good = match key.key_data() {
@@ -59,7 +62,9 @@ impl UserKey {
             _ => false,
         };
         if !is_good {
-            return malformed("a key is of type ed25519, ecdsa, or rsa of 2048 to 8192 bits");
+            return malformed(
+                "unsupported key type: use ed25519, ecdsa, or rsa with 2048 to 8192 bits",
+            );
         }
         let line = line.to_owned();
         Ok(UserKey { key, line })

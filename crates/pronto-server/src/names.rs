@@ -23,7 +23,7 @@ impl RepositoryName {
     /// reason.
     pub fn parse(name: &str) -> Result<Self> {
         let refused = |why: &str| {
-            let message = format!("invalid name of a repository: it {why}");
+            let message = format!("invalid repository name: it {why}");
             Err(Error::new(ErrorKind::InvalidName, message))
         };
         let name = name.strip_suffix(".git").unwrap_or(name);
@@ -48,7 +48,7 @@ impl RepositoryName {
                 return refused("has a control character or a backslash");
             }
             if component.ends_with(".lock") || component.ends_with(".git") {
-                return refused("has a component that ends like a file of Git");
+                return refused("has a component that ends in '.lock' or '.git'");
             }
         }
         Ok(RepositoryName(name.to_owned()))
@@ -72,7 +72,8 @@ impl RepositoryName {
         if self.0.split('/').all(is_good) {
             return Ok(());
         }
-        let message = "a new repository has a name of letters, digits, '.', '_', '-' and '+'";
+        let message =
+            "invalid name for a new repository: use letters, digits, '.', '_', '-' and '+'";
         Err(Error::new(ErrorKind::InvalidName, message))
     }
 }

@@ -25,7 +25,7 @@ use crate::{Error, ErrorKind, Result};
 use guest::NetsyncGuest;
 
 /// The reason that the log shows when the system has no resources for a connection.
-const NO_ROOM: &str = "the system has no room";
+const NO_ROOM: &str = "out of memory or file descriptors";
 
 /// Returns the key by which peers recognise the server. `missing` decides about a missing key file.
 ///
@@ -48,7 +48,7 @@ pub(crate) fn key(config: &config::NetsyncConfig, missing: MissingKey) -> Result
         MissingKey::Allow => generate(),
         MissingKey::Refuse => Err(Error::new(
             ErrorKind::Config,
-            format!("there is no key of netsync '{}'", path.display()),
+            format!("netsync key file '{}' does not exist", path.display()),
         )),
     }
 }

@@ -240,7 +240,7 @@ impl pronto::upload_pack::PackCache for ServerPackCache {
             // The error of the pack is more specific than the error of the reader.
             (Err(error), _) if !spool.is_abandoned() => Err(error),
             (_, Some(read)) => read,
-            (_, None) => Err(spool::failure("cannot start a thread for the answer")),
+            (_, None) => Err(spool::failure("cannot start a thread for the response")),
         }
     }
 }

@@ -100,7 +100,7 @@ impl Question<'_> {
 
 /// Returns the error for a client without a user that has no permissions.
 pub(crate) fn needs_token() -> Error {
-    let message = "a token is needed: use it as the password";
+    let message = "authentication required: use a token as the password";
     Error::new(ErrorKind::Unauthenticated, message)
 }
 
@@ -193,7 +193,7 @@ impl Setup {
         match is_allowed.map_err(|error| error.map_kind(|_| ErrorKind::Failed))? {
             true => Ok(()),
             false => {
-                let message = format!("the repository does not allow this: {setting}");
+                let message = format!("the repository forbids this: see its setting {setting}");
                 Err(Error::new(ErrorKind::Denied, message))
             }
         }

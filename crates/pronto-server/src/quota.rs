@@ -116,7 +116,7 @@ impl Allowance {
         let refs = refs + created.len() as u64;
         for quota in &self.quotas {
             if let Some(most) = quota.bytes.filter(|most| bytes >= *most) {
-                let what = format!("the repository is full, with {bytes} of {most} bytes");
+                let what = format!("the repository is full: it has {bytes} of {most} bytes");
                 return Some(quota.reason(&what));
             }
             if let Some(most) = quota.refs.filter(|most| creates && refs >= *most) {

@@ -12,7 +12,7 @@ use crate::store::Tally;
 use crate::{Error, ErrorKind};
 
 /// The error of a request whose client did not receive the whole response.
-pub(crate) const UNFINISHED: &str = "the connection ended before the end of the answer";
+pub(crate) const UNFINISHED: &str = "the connection was closed before the end of the response";
 
 /// The record of a request, which is logged when it is dropped.
 pub(crate) struct RequestRecord {

@@ -271,7 +271,7 @@ impl Repositories {
             return store.create(name, self.store_branch().as_ref());
         }
         if self.only.is_some() {
-            let message = "a single repository is served: others cannot be created";
+            let message = "this server serves a single repository: it cannot create another one";
             return Err(Error::new(ErrorKind::Unsupported, message));
         }
         let mut parent = self.root.clone();
@@ -284,12 +284,12 @@ impl Repositories {
         let git_dir = parent.join(format!("{last}.git"));
         let exists = |path: &Path| std::fs::symlink_metadata(path).is_ok();
         if exists(&git_dir) || exists(&parent.join(last)) {
-            let message = format!("there is a repository or directory '{name}' already");
+            let message = format!("repository or directory '{name}' already exists");
             return Err(Error::new(ErrorKind::Exists, message));
         }
         // Creating the directory is atomic, so only one of two concurrent calls for the same name succeeds.
         std::fs::create_dir(&git_dir).map_err(|error| match error.kind() {
-            Io::AlreadyExists => Error::new(ErrorKind::Exists, format!("'{name}' exists already")),
+            Io::AlreadyExists => Error::new(ErrorKind::Exists, format!("'{name}' already exists")),
             _ => Error::new(ErrorKind::Io, format!("cannot create '{name}'")).because(error),
         })?;
         let mut options = init::Options::default();
@@ -334,7 +334,8 @@ impl Repositories {
     /// Creates a parent directory of a new repository, or checks the existing one.
     fn enter(&self, directory: &Path, name: &RepositoryName) -> Result<()> {
         let inside = || {
-            let message = format!("'{name}' would be inside of a repository or a file");
+            let message =
+                format!("cannot create '{name}': a part of its path is a repository or a file");
             Err(Error::new(ErrorKind::InvalidName, message))
         };
         // The suffix `.git` is tried, too, so that no name refers to a directory inside another repository.
@@ -364,12 +365,14 @@ impl Repositories {
             return store.remove(name);
         }
         if self.only.is_some() {
-            let message = "the only repository cannot be removed";
+            let message = "this server serves a single repository: it cannot remove it";
             return Err(Error::new(ErrorKind::Unsupported, message));
         }
         let resolved = self.resolve(name, &self.environment)?;
         if !resolved.is_whole() {
-            let message = format!("'{name}' is another name of a repository, or a worktree of one");
+            let message = format!(
+                "cannot remove '{name}': it is a symbolic link or a worktree of another repository"
+            );
             return Err(Error::new(ErrorKind::Unsupported, message));
         }
         let path = resolved.directory;

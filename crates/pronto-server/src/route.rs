@@ -74,7 +74,7 @@ pub fn parse(path: &str, query: Option<&str>) -> Result<Route> {
         "/metrics" => return Ok(Route::Metrics),
         _ => {}
     }
-    let malformed = || Error::new(ErrorKind::Malformed, "the address is malformed");
+    let malformed = || Error::new(ErrorKind::Malformed, "malformed URL");
     let path = percent_decoded(path).ok_or_else(malformed)?;
     let path = path.strip_prefix('/').ok_or_else(malformed)?;
     if let Some(rest) = path.strip_prefix("api/v1/") {
@@ -103,7 +103,7 @@ pub fn parse(path: &str, query: Option<&str>) -> Result<Route> {
     }
     Err(Error::new(
         ErrorKind::NotFound,
-        "there is nothing at this address",
+        "no repository or page at this URL",
     ))
 }
 
@@ -119,7 +119,7 @@ fn service_asked(query: Option<&str>) -> Result<Option<RequestedService>> {
     let service =
         RequestedService::named(name).filter(|service| *service != RequestedService::UploadArchive);
     let service = service.ok_or_else(|| {
-        let message = "unknown service; there are git-upload-pack and git-receive-pack";
+        let message = "unknown service: use git-upload-pack or git-receive-pack";
         Error::new(ErrorKind::Denied, message)
     })?;
     Ok(Some(service))

@@ -329,8 +329,7 @@ fn repositories(
         };
     };
     if !config.netsync.listen.is_empty() {
-        let message = "netsync keeps the state of its sessions in a repository on disk, so that it does not serve a \
-                       store: remove the section [netsync]";
+        let message = "netsync cannot serve repositories in a store; remove the section [netsync]";
         return Err(Error::new(ErrorKind::Config, message));
     }
     if let Some(kept) = kept {
@@ -349,7 +348,7 @@ fn repositories(
             }
         }
         SetupPurpose::Reload(_) => {
-            let message = "a store cannot be added while the server runs";
+            let message = "cannot add a store while the server runs; restart the server";
             Err(Error::new(ErrorKind::Config, message))
         }
     }
@@ -411,7 +410,7 @@ fn listen(addresses: &[SocketAddr]) -> Result<Vec<TcpListener>> {
     let sockets = addresses.iter().map(|address| {
         listen(address).map_err(|error| {
             let reason = pronto_io::error::reason(&error);
-            let message = format!("cannot listen at {address}: {reason}");
+            let message = format!("cannot listen on {address}: {reason}");
             Error::new(ErrorKind::Io, message)
         })
     });
@@ -421,9 +420,9 @@ fn listen(addresses: &[SocketAddr]) -> Result<Vec<TcpListener>> {
 /// Returns the sockets in blocking mode, for threads.
 fn blocking(sockets: Vec<TcpListener>) -> Result<Vec<std::net::TcpListener>> {
     let sockets = sockets.into_iter().map(TcpListener::into_std);
-    sockets
-        .collect::<std::io::Result<_>>()
-        .map_err(|error| Error::new(ErrorKind::Io, "cannot listen for peers").because(error))
+    sockets.collect::<std::io::Result<_>>().map_err(|error| {
+        Error::new(ErrorKind::Io, "cannot listen for netsync peers").because(error)
+    })
 }
 
 fn addresses(sockets: &[TcpListener]) -> Vec<SocketAddr> {

@@ -166,5 +166,5 @@ pub trait GitService: Send + Sync {
 
 /// Returns the error of a lost connection.
 fn broken(error: std::io::Error) -> Error {
-    Error::new(ErrorKind::Failed, "the connection to the client is lost").because(error)
+    Error::new(ErrorKind::Failed, "lost the connection to the client").because(error)
 }

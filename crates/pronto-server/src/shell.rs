@@ -63,7 +63,7 @@ pub fn serve_command(
         successor: OnceLock::new(),
     };
     let Some(user) = setup.user_of(IdentityProof::Name(shell.user)) else {
-        let message = format!("there is no user '{}'", shell.user);
+        let message = format!("no user '{}'", shell.user);
         return Err(Error::new(ErrorKind::Denied, message));
     };
     let target = command::parse(command)?;

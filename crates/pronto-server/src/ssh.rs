@@ -199,7 +199,7 @@ pub(crate) async fn serve(
     if is_polite {
         let handle = supervisor.running.handle();
         let farewell = async {
-            let reason = "the server ends the connection".to_owned();
+            let reason = "the server is shutting down".to_owned();
             let sent = handle.disconnect(Disconnect::ByApplication, reason, String::new());
             // A lost connection needs no disconnect message.
             let _ = sent.await;
@@ -263,11 +263,11 @@ impl ConnectionEnd {
 fn reason_of(error: &russh::Error) -> Option<&'static str> {
     use russh::Error;
     match error {
-        Error::RequestDenied => Some("too many channels"),
-        Error::KeepaliveTimeout => Some("no sign of life in time"),
+        Error::RequestDenied => Some("too many SSH channels in one connection"),
+        Error::KeepaliveTimeout => Some("timeout: no response to a keep-alive"),
         // A lost connection is not an attack.
         Error::Disconnect | Error::HUP | Error::IO(_) | Error::SendError | Error::RecvError => None,
-        _ => Some("a violation of SSH"),
+        _ => Some("SSH protocol error"),
     }
 }
 

@@ -179,7 +179,7 @@ impl StoredRepositories {
         let is_other =
             config.generations.is_some() && self.config.generations != config.generations;
         if is_other || self.config.url != config.url {
-            let message = "the store cannot change while the server runs";
+            let message = "cannot change the store while the server runs; restart the server";
             return Err(Error::new(ErrorKind::Config, message));
         }
         if let Some(cache) = &self.cache {
@@ -284,11 +284,11 @@ impl StoredRepositories {
         purpose: AccessPurpose,
     ) -> Result<OpenRepository> {
         let Some(cache) = &self.cache else {
-            let message = "repositories of a store are opened by a server only";
+            let message = "only a running server can open a repository in a store";
             return Err(Error::new(ErrorKind::Unsupported, message));
         };
         if !self.config.role.serves() {
-            let message = "this server does upkeep only";
+            let message = "this server does not serve repositories: its role is 'upkeep'";
             return Err(Error::new(ErrorKind::Unavailable, message));
         }
         let stored = self.stored(name)?;
@@ -428,28 +428,31 @@ fn failed(error: pronto_store::Error) -> Error {
         From::Options => (ErrorKind::InvalidName, None),
         From::Unavailable | From::Conflict | From::Expired => (
             ErrorKind::Unavailable,
-            Some("the store of the repositories does not answer; try again later"),
+            Some("the store does not respond; try again later"),
         ),
         From::Unknown => (
             ErrorKind::Unavailable,
-            Some("the store did not tell whether the change was made; look before you try again"),
+            Some(
+                "the store did not confirm the change; check whether it was made before you try \
+                 again",
+            ),
         ),
-        From::Interrupted => (ErrorKind::Unavailable, Some("the server ends")),
+        From::Interrupted => (ErrorKind::Unavailable, Some("the server is shutting down")),
         From::Io => (
             ErrorKind::Unavailable,
-            Some("the server has no room for the repository; try again later"),
+            Some("the server cannot write to its cache; try again later"),
         ),
         From::Missing | From::Corrupt => (
             ErrorKind::Store,
-            Some("the repository is damaged in the store; tell the operator of the server"),
+            Some("the repository is damaged in the store; contact the operator of the server"),
         ),
         From::Restored => (
             ErrorKind::Store,
-            Some("the store has an older state than before; tell the operator of the server"),
+            Some("the store was reset to an older state; contact the operator of the server"),
         ),
         _ => (
             ErrorKind::Store,
-            Some("the store of the repositories refuses; tell the operator of the server"),
+            Some("the store denies access; contact the operator of the server"),
         ),
     };
     match message {

@@ -24,7 +24,7 @@ pub(crate) fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let chain = certificates(&files.certificate)?;
     let key = PrivateKeyDer::from_pem_slice(&read(&files.key)?)
-        .map_err(|error| unusable(&files.key, "holds no private key in PEM", error))?;
+        .map_err(|error| unusable(&files.key, "contains no private key in PEM format", error))?;
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .map_err(|error| unusable(&files.certificate, "cannot be used", error))?;
@@ -34,7 +34,13 @@ pub(crate) fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor> {
             let mut roots = RootCertStore::empty();
             for certificate in certificates(path)? {
                 let added = roots.add(certificate);
-                added.map_err(|error| unusable(path, "holds a certificate of no use", error))?;
+                added.map_err(|error| {
+                    unusable(
+                        path,
+                        "contains a certificate that cannot be used as an authority",
+                        error,
+                    )
+                })?;
             }
             let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
                 .allow_unauthenticated()
@@ -43,9 +49,13 @@ pub(crate) fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor> {
             builder.with_client_cert_verifier(verifier)
         }
     };
-    let mut config = builder
-        .with_single_cert(chain, key)
-        .map_err(|error| unusable(&files.certificate, "cannot be used with the key", error))?;
+    let mut config = builder.with_single_cert(chain, key).map_err(|error| {
+        unusable(
+            &files.certificate,
+            "does not match the private key in tls_key, or cannot be used with it",
+            error,
+        )
+    })?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     // Clients keep the sessions, in tickets that cost the server no memory.
     config.session_storage = Arc::new(NoServerSessionStorage {});
@@ -57,11 +67,15 @@ pub(crate) fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor> {
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
     let bytes = read(path)?;
     let found = CertificateDer::pem_slice_iter(&bytes).collect::<Result<Vec<_>, _>>();
-    let found = found.map_err(|error| unusable(path, "holds no certificates in PEM", error))?;
+    let found =
+        found.map_err(|error| unusable(path, "contains no certificates in PEM format", error))?;
     match found.is_empty() {
         true => Err(Error::new(
             ErrorKind::Config,
-            format!("'{}' holds no certificates in PEM", path.display()),
+            format!(
+                "'{}' contains no certificates in PEM format",
+                path.display()
+            ),
         )),
         false => Ok(found),
     }

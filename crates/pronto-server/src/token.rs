@@ -55,7 +55,7 @@ pub fn generate() -> Result<String> {
     let mut secret = [0; SECRET_BYTES];
     SystemRandom::new()
         .fill(&mut secret)
-        .map_err(|_| Error::new(ErrorKind::Io, "the system provides no random bytes"))?;
+        .map_err(|_| Error::new(ErrorKind::Io, "cannot get random bytes from the system"))?;
     Ok(format!("{PREFIX}{}", hex(&secret)))
 }
 

@@ -57,7 +57,7 @@ impl Keeping {
         };
         let thread = std::thread::Builder::new().name("upkeep".into()).spawn(run);
         let thread = thread.map_err(|error| {
-            Error::new(ErrorKind::Io, "cannot start the thread for upkeep").because(error)
+            Error::new(ErrorKind::Io, "cannot start the upkeep thread").because(error)
         })?;
         Ok(Some(Keeping { interrupt, thread }))
     }

@@ -108,7 +108,9 @@ impl Users {
     pub fn parse(text: &[u8]) -> Result<Self> {
         let malformed = |message: String| Error::new(ErrorKind::Config, message);
         if text.len() as u64 > LARGEST_BYTES {
-            return Err(malformed(format!("it has more than {LARGEST_BYTES} bytes")));
+            return Err(malformed(format!(
+                "it is larger than {LARGEST_BYTES} bytes"
+            )));
         }
         let Ok(text) = std::str::from_utf8(text) else {
             return Err(malformed("it is not UTF-8".to_owned()));
@@ -121,7 +123,7 @@ impl Users {
             if let [one, other] = pair
                 && one.name == other.name
             {
-                return Err(malformed(format!("there are two users '{}'", one.name)));
+                return Err(malformed(format!("user '{}' appears twice", one.name)));
             }
         }
         users.check()?;
@@ -141,24 +143,26 @@ impl Users {
         } in &self.users
         {
             if !is_user_name(name) {
-                return malformed(format!("'{name}' cannot be the name of a user"));
+                return malformed(format!("invalid user name '{name}'"));
             }
             for token in tokens {
                 let Some(hash) = TokenHash::parse(&token.sha256) else {
-                    return malformed(format!("a token of '{name}' is not a SHA-256"));
+                    return malformed(format!(
+                        "a token of user '{name}' is not a SHA-256 digest of 64 hexadecimal digits"
+                    ));
                 };
                 if !hashes.insert(hash) {
-                    return malformed(format!("a token of '{name}' appears twice"));
+                    return malformed(format!("a token of user '{name}' appears twice"));
                 }
             }
             for key in own {
                 let key = UserKey::parse(&key.public).map_err(|error| {
-                    let message = format!("a key of '{name}' is malformed: {}", error.message());
+                    let message = format!("malformed key of user '{name}': {}", error.message());
                     Error::new(ErrorKind::Config, message)
                 })?;
                 if !keys.insert(key.hash()) {
                     let key = key.fingerprint();
-                    return malformed(format!("the key {key} of '{name}' appears twice"));
+                    return malformed(format!("key {key} of user '{name}' appears twice"));
                 }
             }
         }
@@ -172,16 +176,18 @@ impl Users {
     /// [`ErrorKind::Exists`] if it is in use.
     pub fn add(&mut self, name: &str) -> Result<()> {
         if !is_user_name(name) {
-            let message = format!("'{name}' cannot be the name of a user");
+            let message = format!("invalid user name '{name}'");
             return Err(Error::new(ErrorKind::InvalidName, message));
         }
         let at = (self.users).binary_search_by(|user| user.name.as_str().cmp(name));
         let Err(at) = at else {
-            let message = format!("there is a user '{name}' already");
+            let message = format!("user '{name}' already exists");
             return Err(Error::new(ErrorKind::Exists, message));
         };
         if self.users.len() >= MOST_USERS {
-            return Err(too_many(format!("there are {MOST_USERS} users already")));
+            return Err(too_many(format!(
+                "cannot add a user: the limit is {MOST_USERS} users"
+            )));
         }
         let user = User {
             name: name.to_owned(),
@@ -217,7 +223,8 @@ impl Users {
             user.tokens.clear();
         }
         if user.tokens.len() >= MOST_TOKENS {
-            let message = format!("the user '{name}' has {MOST_TOKENS} tokens already");
+            let message =
+                format!("cannot add a token: user '{name}' already has {MOST_TOKENS} tokens");
             return Err(too_many(message).with_hint("replace them by one"));
         }
         user.tokens.push(UserToken {
@@ -236,19 +243,19 @@ impl Users {
     /// - [`ErrorKind::Exists`] if a user has the key already.
     pub fn add_key(&mut self, name: &str, key: &UserKey) -> Result<()> {
         if key.line().len() > LONGEST_KEY_BYTES {
-            let message = format!("the line of the key has more than {LONGEST_KEY_BYTES} bytes");
+            let message = format!("the key is longer than {LONGEST_KEY_BYTES} bytes");
             return Err(Error::new(ErrorKind::Malformed, message).with_hint("shorten the comment"));
         }
         let has = |known: &StoredUserKey| {
             UserKey::parse(&known.public).is_ok_and(|k| k.hash() == key.hash())
         };
         if let Some(user) = self.users.iter().find(|user| user.keys.iter().any(has)) {
-            let message = format!("the user '{}' has this key already", user.name);
+            let message = format!("user '{}' already has this key", user.name);
             return Err(Error::new(ErrorKind::Exists, message));
         }
         let user = self.find(name)?;
         if user.keys.len() >= MOST_KEYS {
-            let message = format!("the user '{name}' has {MOST_KEYS} keys already");
+            let message = format!("cannot add a key: user '{name}' already has {MOST_KEYS} keys");
             return Err(too_many(message).with_hint("remove one first"));
         }
         user.keys.push(StoredUserKey {
@@ -272,7 +279,7 @@ impl Users {
         match user.keys.len() < count {
             true => Ok(()),
             false => {
-                let message = format!("the user '{name}' has no key '{fingerprint}'");
+                let message = format!("user '{name}' has no key '{fingerprint}'");
                 Err(Error::new(ErrorKind::NotFound, message))
             }
         }
@@ -280,7 +287,7 @@ impl Users {
 
     fn find(&mut self, name: &str) -> Result<&mut User> {
         let found = self.users.iter_mut().find(|user| user.name == name);
-        found.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("there is no user '{name}'")))
+        found.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("no user '{name}'")))
     }
 }
 
@@ -316,7 +323,7 @@ fn text_of(users: &Users) -> Result<String> {
     let unreadable = || {
         Error::new(
             ErrorKind::Config,
-            "the changed users could not be read again",
+            "the changed users file cannot be read back",
         )
     };
     match Users::parse(text.as_bytes()) {

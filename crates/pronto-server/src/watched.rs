@@ -8,7 +8,7 @@ use std::io::{self, Read};
 use crate::{Error, ErrorKind, Result};
 
 /// The error message for the client.
-pub(crate) const REVOKED: &str = "this request is not allowed any more";
+pub(crate) const REVOKED: &str = "your access was withdrawn during this request";
 
 /// The input of a request. Reads fail after the request has lost its authorization.
 pub(crate) struct RevocableInput<R, F> {

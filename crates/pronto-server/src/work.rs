@@ -233,7 +233,7 @@ impl AdmittedRequest {
         };
         let served = watched::judged(input.judged(served), is_revoked);
         let flushed = output.flush().map_err(|error| {
-            Error::new(ErrorKind::Failed, "the connection to the client is lost").because(error)
+            Error::new(ErrorKind::Failed, "lost the connection to the client").because(error)
         });
         served.and(flushed)
     }

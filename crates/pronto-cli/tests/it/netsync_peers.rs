@@ -231,10 +231,10 @@ fn an_unknown_peer_learns_only_how_to_be_trusted() {
     refused(&["is not known: its fingerprint is ", &hint]);
     world.done("laptop", ".", &["netsync", "trust", "desk", &desk]);
     refused(&[
-        "is not known there",
+        "does not know the key",
         &format!("pronto netsync trust NAME {laptop}"),
     ]);
-    let line = server.wait_for(|line| line.contains("is not known there"));
+    let line = server.wait_for(|line| line.contains("does not know the key"));
     assert!(
         line.contains("\"event\":\"failed\"") && !line.contains("\"repository\""),
         "{line}"

@@ -369,7 +369,10 @@ fn a_configuration_is_checked_and_printed() {
     );
     assert_eq!(output.status.code(), Some(128));
     std::fs::write(scratch.join("cache"), "").expect("a file");
-    for (directory, expected) in [("cache", "cannot be used"), ("no/such", "cannot be made")] {
+    for (directory, expected) in [
+        ("cache", "cannot be used"),
+        ("no/such", "cannot be created"),
+    ] {
         let text = format!("[cache]\ndirectory = \"{directory}\"\n");
         std::fs::write(scratch.join("cache.toml"), &text).expect("a file");
         let output = serve(&["--config", "cache.toml", "--check"]);

@@ -250,12 +250,15 @@ fn repositories_are_named_by_their_paths() {
         let output = site.sync("alice", "clone", name, &["--pull"]);
         assert_eq!(output.status.code(), Some(128), "{name}");
         let said = stderr(&output);
-        let is_refused = said.contains("there is no repository")
-            || said.contains("invalid name of a repository");
+        let is_refused =
+            said.contains("there is no repository") || said.contains("invalid repository name");
         assert!(is_refused, "{name}: {said}");
     }
     let said = stderr(&site.sync("alice", "clone", "", &["--pull"]));
-    assert!(said.contains("name it, netsync://HOST:PORT/PATH"), "{said}");
+    assert!(
+        said.contains("name a repository: netsync://HOST:PORT/PATH"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -291,7 +294,7 @@ fn one_repository_is_served_without_a_configuration() {
     assert_eq!(world.git("clone", &["rev-parse", "desk/main"]), there);
     let arguments = ["sync", &url, "--name", "desk", "--push"];
     let said = stderr(&world.pronto("reader", "clone", &arguments));
-    assert!(said.contains("is not known there"), "{said}");
+    assert!(said.contains("does not know the key"), "{said}");
 }
 
 #[test]

@@ -64,7 +64,7 @@ fn push_beyond(run: Run<'_>, work: &Path, url: &dyn Fn(&str) -> String) {
     accepted(&["main:three"]);
 
     let (success, said) = run(&["push", &url("team/c"), "main"]);
-    let reason = "there are 2 of 2 repositories: quota for '*/**'";
+    let reason = "too many repositories: 2 of 2 exist: quota for '*/**'";
     assert!(!success && said.contains(reason), "{said}");
     let (success, said) = run(&["push", &url("other/a"), "main"]);
     assert!(success, "{said}");

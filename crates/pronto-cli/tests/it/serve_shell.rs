@@ -122,7 +122,7 @@ fn the_same_rules_hold_behind_sshd(place: Place) {
     site.fail(&["archive", &remote, "main~0"], "no such ref: main~0");
     site.fail(
         &["-C", "work", "push", &url, ":main"],
-        "this ref may not be deleted",
+        "you may not delete this ref",
     );
     site.fail(
         &["ls-remote", &site.url("secret")],

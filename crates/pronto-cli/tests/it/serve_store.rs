@@ -416,14 +416,16 @@ fn a_store_that_does_not_answer_is_named() {
         ("AWS_SECRET_ACCESS_KEY", "x"),
     ];
     let arguments = ["--config", "s.toml"];
-    let server = Server::start_with(scratch.path(), &arguments, "there are", &variables);
+    let server = Server::start_with(
+        scratch.path(),
+        &arguments,
+        "no repositories yet",
+        &variables,
+    );
     let answer = get(&server, REFS);
     assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
     assert!(answer.contains("retry-after: 5\r\n"), "{answer}");
-    assert!(
-        answer.contains("the store of the repositories does not answer"),
-        "{answer}"
-    );
+    assert!(answer.contains("the store does not respond"), "{answer}");
     let answer = get(&server, "/healthz");
     assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
     assert!(

@@ -23,7 +23,7 @@ use crate::config::ServerLimits;
 use crate::{Error, ErrorKind, Result};
 
 /// The reason that the log shows for a connection that is closed to admit another connection.
-pub(crate) const MADE_ROOM: &str = "made room for another connection";
+pub(crate) const MADE_ROOM: &str = "closed to make room for another connection";
 
 /// The time in which a new connection can authenticate before it may be closed to admit another
 /// connection.
@@ -42,7 +42,7 @@ impl ConnectionRefusal {
     pub(crate) fn reason(self) -> &'static str {
         match self {
             ConnectionRefusal::Server => "too many connections",
-            ConnectionRefusal::Address => "too many connections of this address",
+            ConnectionRefusal::Address => "too many connections from this address",
         }
     }
 }
@@ -289,7 +289,7 @@ impl AdmittedConnection {
             state.unlist(self.number);
         }
         let Some(entry) = state.each.get_mut(&self.number) else {
-            let message = "the connection is over";
+            let message = "the connection was closed";
             return Err(Error::new(ErrorKind::Overloaded, message));
         };
         entry.slots += 1;

@@ -134,7 +134,7 @@ impl Slots {
     ) -> Result<(Ticket, Arc<RequestPeer>)> {
         let (number, entered) = locked(&self.0).enter(owner, turns);
         let queue_full = || {
-            let message = "too many requests wait; try again later";
+            let message = "too many requests are waiting; try again later";
             Error::new(ErrorKind::QueueFull, message)
         };
         let ticket = Ticket {
@@ -158,7 +158,7 @@ impl Slots {
         match granted.try_recv() {
             Ok(peer) => Ok((ticket, peer)),
             Err(_) if has_share => {
-                let message = "too many of your requests are under way; try again later";
+                let message = "too many of your requests are running; try again later";
                 Err(Error::new(ErrorKind::TooMany, message))
             }
             Err(_) => {

@@ -84,7 +84,7 @@ impl NetsyncTable {
     fn resolved(self, directory: &Path) -> Result<super::NetsyncConfig, ConfigProblem> {
         let default = super::NetsyncConfig::default();
         if let Some(bytes) = &self.memory_bytes {
-            let message = "must be at least 128 MiB: 134217728";
+            let message = "must be at least 134217728 (128 MiB)";
             within(bytes, LEAST_MEMORY_BYTES, u64::MAX >> 1, message)?;
         }
         Ok(super::NetsyncConfig {
@@ -264,7 +264,12 @@ impl LimitsSection {
         within(&self.queue, 0, 1 << 20, "must be at most 1048576")?;
         let message = "must be at least 16777216";
         within(&self.memory_bytes, 16 << 20, u64::MAX >> 1, message)?;
-        within(&self.user_share, 1, 100, "is a percentage, from 1 to 100")?;
+        within(
+            &self.user_share,
+            1,
+            100,
+            "must be a percentage from 1 to 100",
+        )?;
         // The HTTP library needs a buffer of 8 KiB.
         let message = "must be at least 8192 and at most 1048576";
         within(&self.head_bytes, 8192, 1 << 20, message)?;
@@ -340,7 +345,7 @@ pub(super) fn parse(text: &str, directory: &Path) -> Result<ServerConfig, Config
 impl HttpConfigTable {
     fn tls(&self, directory: &Path) -> Result<Option<TlsFiles>, ConfigProblem> {
         let alone = |path: &Spanned<PathBuf>| {
-            let message = "tls_certificate and tls_key must both be set for TLS";
+            let message = "tls_certificate and tls_key must be set together";
             Err(problem(path, message.to_owned()))
         };
         match (&self.tls_certificate, &self.tls_key, &self.client_ca) {
@@ -361,7 +366,7 @@ fn addresses(listen: &[Spanned<String>]) -> Result<Vec<SocketAddr>, ConfigProble
     let parsed = listen.iter().map(|text| {
         text.get_ref().parse().map_err(|_| {
             let message = format!(
-                "'{}' is not an address; write it like 127.0.0.1:8418 or [::]:8418",
+                "'{}' is not an address; use HOST:PORT, for example 127.0.0.1:8418 or [::]:8418",
                 text.get_ref()
             );
             problem(text, message)
@@ -387,7 +392,7 @@ fn certificate(entry: CertificateEntry) -> Result<CertificateUser, ConfigProblem
         Some(text) => {
             let digits = text.get_ref().replace(':', "").to_ascii_lowercase();
             if crate::token::TokenHash::parse(&digits).is_none() {
-                let message = "a fingerprint is a SHA-256: 64 hexadecimal digits";
+                let message = "a fingerprint must be a SHA-256 digest of 64 hexadecimal digits";
                 return Err(problem(&text, message.to_owned()));
             }
             Some(digits)
@@ -418,7 +423,7 @@ fn user_in(name: &Spanned<String>) -> Result<String, ConfigProblem> {
     match is_user_name(name.get_ref()) {
         true => Ok(name.get_ref().clone()),
         false => {
-            let message = format!("'{}' cannot be the name of a user", name.get_ref());
+            let message = format!("invalid user name '{}'", name.get_ref());
             Err(problem(name, message))
         }
     }

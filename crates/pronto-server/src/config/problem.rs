@@ -40,10 +40,7 @@ pub(super) fn glob(glob: &Spanned<String>) -> Result<String, ConfigProblem> {
             .skip(1)
             .find(|(_, found)| *found == ']')
         else {
-            return Err(problem(
-                glob,
-                format!("'{text}' has a bracket without an end"),
-            ));
+            return Err(problem(glob, format!("'{text}' has a '[' without a ']'")));
         };
         rest = after.get(end.0..).unwrap_or_default();
     }

@@ -25,11 +25,11 @@ impl Entry {
             within(limit, 1, u64::MAX >> 1, "must be at least 1")?;
         }
         if limits.iter().all(|limit| limit.is_none()) {
-            let message = "a quota needs bytes, refs or repositories";
+            let message = "a quota needs 'bytes', 'refs' or 'repositories'";
             return Err(problem(&self.repository, message.to_owned()));
         }
         if self.per_namespace && self.repositories.is_none() {
-            let message = "per_namespace is for a quota of repositories";
+            let message = "'per_namespace' can be used only with 'repositories'";
             return Err(problem(&self.repository, message.to_owned()));
         }
         let number = |limit: &Option<Spanned<u64>>| limit.as_ref().map(|limit| *limit.get_ref());

@@ -33,7 +33,7 @@ pub fn parse(line: &[u8]) -> Result<DaemonRequest> {
     };
     let (service, path) = command
         .split_once_str(" ")
-        .ok_or_else(|| malformed("the request names no repository"))?;
+        .ok_or_else(|| malformed("the request does not name a repository"))?;
     let service = service.to_str().ok().and_then(RequestedService::named);
     let service = service.ok_or_else(|| malformed("the request names an unknown service"))?;
     let path = path.to_str().ok().and_then(|path| path.strip_prefix('/'));
@@ -47,7 +47,7 @@ pub fn parse(line: &[u8]) -> Result<DaemonRequest> {
     for part in parts.filter(|part| !part.is_empty()) {
         let text = part.to_str().ok();
         let text = text.filter(|text| !text.contains([':', '\n']));
-        protocol.push(text.ok_or_else(|| malformed("a parameter is malformed"))?);
+        protocol.push(text.ok_or_else(|| malformed("the request has a malformed parameter"))?);
     }
     Ok(DaemonRequest {
         service,

@@ -69,13 +69,14 @@ impl HttpExchange {
         request: Request<Incoming>,
     ) -> Result<HttpResponse> {
         let Some(user) = self.user.clone() else {
-            let message = "a token is needed: use it as a bearer token or as the password";
+            let message =
+                "authentication required: use a token as the bearer token or as the password";
             return Err(Error::new(ErrorKind::Unauthenticated, message));
         };
         let method = request.method().clone();
         let body = body_of(request, self.setup.config.limits.head).await?;
         let Some(action) = action(&method, path, &body)? else {
-            let message = "there is no such call";
+            let message = "unknown API call";
             return Err(Error::new(ErrorKind::NotFound, message));
         };
         let owner = self.setup.owner(Some(&user), self.client.address.ip());
@@ -89,7 +90,7 @@ impl HttpExchange {
             let _entered = tally.enter();
             act(&setup, &user, action)
         });
-        let crashed = |_| Error::new(ErrorKind::Failed, "the call has crashed");
+        let crashed = |_| Error::new(ErrorKind::Failed, "internal error: the call panicked");
         let outcome = task.await.map_err(crashed)??;
         let text = match outcome.status {
             204 => String::new(),
@@ -111,13 +112,15 @@ async fn body_of(request: Request<Incoming>, patience: Duration) -> Result<Vec<u
     let body = Limited::new(request.into_body(), LARGEST_BYTES).collect();
     let body = tokio::time::timeout(patience, body)
         .await
-        .map_err(|_| malformed("the body takes too long"))?
-        .map_err(|_| malformed("the body is too large or broken"))?
+        .map_err(|_| malformed("timeout: the request body is incomplete"))?
+        .map_err(|_| malformed("the request body is too large or cannot be read"))?
         .to_bytes()
         .to_vec();
     match body.is_empty() || is_json {
         true => Ok(body),
-        false => Err(malformed("the body must be of type application/json")),
+        false => Err(malformed(
+            "the content type of the request must be application/json",
+        )),
     }
 }
 
@@ -164,7 +167,7 @@ fn action(method: &Method, path: &[String], body: &[u8]) -> Result<Option<ApiAct
 
 fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T> {
     serde_json::from_slice(body).map_err(|error| {
-        let message = format!("the body is not what this call needs: {error}");
+        let message = format!("invalid request body: {error}");
         Error::new(ErrorKind::Malformed, message)
     })
 }
@@ -263,7 +266,7 @@ fn check_admin(setup: &Setup, user: &str) -> Result<()> {
     match setup.config.access.is_server_admin(user) {
         true => Ok(()),
         false => {
-            let message = "only users with the role admin for '**' manage users";
+            let message = "only users with the role 'admin' for '**' may manage users";
             Err(Error::new(ErrorKind::Denied, message))
         }
     }
@@ -288,7 +291,7 @@ fn users(setup: &Setup) -> Result<Users> {
 fn list_keys(setup: &Setup, name: &str) -> Result<Outcome> {
     let users = users(setup)?;
     let user = users.users.iter().find(|user| user.name == name);
-    let none = || Error::new(ErrorKind::NotFound, format!("there is no user '{name}'"));
+    let none = || Error::new(ErrorKind::NotFound, format!("no user '{name}'"));
     let mut listed = Vec::new();
     for key in &user.ok_or_else(none)?.keys {
         let key = UserKey::parse(&key.public)?;

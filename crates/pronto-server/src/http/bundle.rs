@@ -58,7 +58,8 @@ impl HttpExchange {
             ByteRange::Whole => 0..len,
             ByteRange::Range(range) => range.clone(),
             ByteRange::Outside => {
-                let reply = HttpResponse::text(416, "the bundle has no such bytes\n");
+                let reply =
+                    HttpResponse::text(416, "the requested range is outside of the bundle\n");
                 return Ok(reply.with_header("content-range", &format!("bytes */{len}")));
             }
         };
@@ -99,7 +100,7 @@ impl GitJob {
             budget: &self.work.budget(),
         };
         let found = self.state.service.open_bundle(&request, file)?;
-        let message = "there is no such bundle; fetch from the repository instead";
+        let message = "no such bundle; fetch from the repository instead";
         found.ok_or_else(|| Error::new(ErrorKind::NotFound, message))
     }
 
@@ -147,7 +148,7 @@ impl GitJob {
 }
 
 fn crashed() -> Error {
-    Error::new(ErrorKind::Failed, "the request has crashed")
+    Error::new(ErrorKind::Failed, "internal error: the request panicked")
 }
 
 /// Returns the requested part of a file of `len` bytes. Several ranges, other units and malformed

@@ -66,14 +66,14 @@ impl HttpExchange {
         let headers = request.headers();
         let given = headers.get(CONTENT_TYPE).map(|value| value.as_bytes());
         if given != Some(expected.as_bytes()) {
-            let message = format!("the content must be of type {expected}");
+            let message = format!("the content type of the request must be {expected}");
             return Err(Error::new(ErrorKind::Malformed, message));
         }
         let is_gzipped = match headers.get(CONTENT_ENCODING).map(|value| value.as_bytes()) {
             None | Some(b"identity") => false,
             Some(b"gzip" | b"x-gzip") => true,
             Some(_) => {
-                let message = "the content may be encoded with gzip only";
+                let message = "unsupported Content-Encoding: only gzip is supported";
                 return Err(Error::new(ErrorKind::Malformed, message));
             }
         };
@@ -148,7 +148,10 @@ impl HttpExchange {
         match task.await {
             Ok(Ok(())) => Ok(HttpResponse::text(200, "").with_type(&content_type)),
             Ok(Err(error)) => Err(error),
-            Err(_) => Err(Error::new(ErrorKind::Failed, "the request has crashed")),
+            Err(_) => Err(Error::new(
+                ErrorKind::Failed,
+                "internal error: the request panicked",
+            )),
         }
     }
 }
@@ -161,7 +164,7 @@ impl GitJob {
         self.slot.peer().begin_work();
         let done = self.act(act, &mut writer);
         let flushed = writer.flush().map_err(|error| {
-            Error::new(ErrorKind::Failed, "the connection to the client is lost").because(error)
+            Error::new(ErrorKind::Failed, "lost the connection to the client").because(error)
         });
         match done.and(flushed) {
             Ok(()) => writer.finish(None),

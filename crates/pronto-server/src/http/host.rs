@@ -34,7 +34,8 @@ pub(super) fn check(request: &Request<Incoming>, config: &ServerConfig) -> Resul
     {
         None => Ok(()),
         Some(_) => {
-            let message = "this server is not that host; name it in 'hosts' of [http]";
+            let message = "this server does not serve the host name of the request; add it to \
+                           'hosts' in [http]";
             Err(Error::new(ErrorKind::Misdirected, message))
         }
     }

@@ -166,7 +166,7 @@ impl NetsyncGuest {
             tokio::select! {
                 slot = work.slot() => slot,
                 () = triggered(interrupt) => {
-                    Err(Error::new(ErrorKind::Overloaded, "the server ends"))
+                    Err(Error::new(ErrorKind::Overloaded, "the server is shutting down"))
                 }
             }
         })?;
@@ -379,7 +379,7 @@ fn only_repository(setup: &Setup, user: Option<&str>) -> Result<RepositoryName> 
 }
 
 fn not_one() -> Error {
-    let message = "there is not one repository only: name it, netsync://HOST:PORT/PATH";
+    let message = "the address must name a repository: netsync://HOST:PORT/PATH";
     Error::new(ErrorKind::InvalidName, message)
 }
 
@@ -395,26 +395,28 @@ fn check_support(repository: &OpenRepository) -> Result<()> {
         Err(Error::new(ErrorKind::Denied, message))
     };
     if let Some(hook) = HOOKS.iter().find(|name| hooks::exists(repository, name)) {
-        let what = format!("the repository has the hook '{hook}', which netsync does not run");
+        let what = format!("the server repository has a '{hook}' hook, which netsync does not run");
         return denied(&what);
     }
     let limit = repository.config().u64("receive.maxinputsize");
     if limit.map_err(failed)?.is_some_and(|bytes| bytes > 0) {
-        return denied("the repository has receive.maxInputSize, which netsync does not obey");
+        return denied(
+            "the server repository sets receive.maxInputSize, which netsync does not implement",
+        );
     }
     match receive_pack::can_serve(repository).map_err(failed)? {
         true => Ok(()),
-        false => {
-            denied("the repository is grafted, partial or shared, which netsync does not support")
-        }
+        false => denied(
+            "the server repository is grafted, partial or shared, which netsync does not support",
+        ),
     }
 }
 
 /// Returns the error for an unknown key.
 fn unknown(key: &PublicKey) -> Error {
     let message = format!(
-        "the key with fingerprint {} is not known there; to be let in, have it added there: \
-         pronto serve --config FILE user key add NAME {key}",
+        "the server does not know the key with fingerprint {}; ask its operator to run: pronto \
+         serve --config FILE user key add NAME {key}",
         key.fingerprint()
     );
     Error::new(ErrorKind::Unauthenticated, message)

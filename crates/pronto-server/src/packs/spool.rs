@@ -226,7 +226,7 @@ impl PackSpool {
         let file = self
             .file
             .get()
-            .ok_or_else(|| failure("a kept pack has no file"))?;
+            .ok_or_else(|| failure("a cached pack has no file"))?;
         file.read_exact_at(piece, position).map_err(unreadable)?;
         Ok(None)
     }
@@ -457,7 +457,10 @@ impl<R: SpoolRoom> Write for SpoolWriter<'_, R> {
 impl<R> Drop for SpoolWriter<'_, R> {
     fn drop(&mut self) {
         if !self.is_ended {
-            self.finish(Err((ErrorKind::Io, "the request has crashed".into())));
+            self.finish(Err((
+                ErrorKind::Io,
+                "internal error: the request panicked".into(),
+            )));
         }
     }
 }
@@ -472,5 +475,5 @@ fn unwritable(error: io::Error) -> Error {
 }
 
 fn unreadable(error: io::Error) -> Error {
-    failure("unable to read a kept pack").because(error)
+    failure("cannot read a cached pack").because(error)
 }

@@ -158,7 +158,7 @@ fn a_pack_that_nobody_waits_for_ends() {
     };
     let mut out = VanishingClient { after: 500_000 };
     let sent = cache.send(&key(1), &mut out, &mut make, &Interrupt::new());
-    let error = sent.expect_err("the client is gone");
+    let error = sent.expect_err("the client has disconnected");
     assert_eq!(error.message(), "unable to write pack");
     assert!(pieces.load(SeqCst) < 1_000_000);
     assert!(made(&cache, 1, &pack(1000)));

@@ -114,7 +114,7 @@ impl GitService for Native {
             upload_archive::ArchiveRequestEnd::Failed { reason, .. } => {
                 Err(Error::new(ErrorKind::Malformed, reason.to_string()))
             }
-            _ => Err(Error::new(ErrorKind::Failed, "the archive is not complete")),
+            _ => Err(Error::new(ErrorKind::Failed, "the archive is incomplete")),
         }
     }
 
@@ -381,7 +381,8 @@ fn can_serve(request: &Request<'_>) -> Result<bool> {
     if receive_pack::can_serve_view(repository).map_err(failed)? {
         return Ok(true);
     }
-    let message = "the configuration of the repository needs git, which cannot push to a store";
+    let message = "the configuration of the repository has a setting that pronto does not \
+                   implement for pushes to a store";
     Err(Error::new(ErrorKind::Unsupported, message))
 }
 

@@ -120,14 +120,15 @@ fn run(mut command: Command, request: &Request<'_>, streams: RequestStreams<'_>)
     let child = command.spawn().map_err(|error| {
         Error::new(
             ErrorKind::Failed,
-            "cannot run git for a feature that pronto lacks",
+            "cannot run git for a request that is not implemented natively; install git on the \
+             server",
         )
         .because(error)
     })?;
     let mut child = ChildGuard(child);
     let (stdin, stdout) = (child.0.stdin.take(), child.0.stdout.take());
     let (Some(mut stdin), Some(mut stdout)) = (stdin, stdout) else {
-        return Err(Error::new(ErrorKind::Failed, "cannot make a pipe"));
+        return Err(Error::new(ErrorKind::Failed, "cannot create a pipe"));
     };
     let copied = std::thread::scope(|scope| {
         // The service decides about the end of its input, and may exit before that end.
@@ -147,7 +148,7 @@ fn run(mut command: Command, request: &Request<'_>, streams: RequestStreams<'_>)
         true => Ok(()),
         false => Err(Error::new(
             ErrorKind::Failed,
-            format!("git ended with {status}"),
+            format!("git failed with {status}"),
         )),
     }
 }

@@ -54,7 +54,7 @@ struct Judgment {
 impl Judgment {
     /// Returns the reason for the report of a refused push.
     fn reason(&self) -> &str {
-        let others = "another change of this push is refused";
+        let others = "another ref update of this push was rejected";
         self.refusal.as_deref().unwrap_or(others)
     }
 }
@@ -127,7 +127,11 @@ pub(super) fn judge_request<'b>(
                 break;
             }
             None if reading.read.is_empty() => break,
-            _ => return Err(malformed("the list of changes has no end")),
+            _ => {
+                return Err(malformed(
+                    "the list of ref updates ends without a flush packet",
+                ));
+            }
         }
     }
     reading.finish()?;

@@ -183,7 +183,7 @@ impl Request<'_> {
         };
         work.check().map_err(|error| match error.kind() {
             ErrorKind::Unauthenticated => {
-                Error::new(ErrorKind::Denied, "this needs the key of a user")
+                Error::new(ErrorKind::Denied, "permission denied: no user has this key")
             }
             _ => error,
         })?;
@@ -205,7 +205,7 @@ impl Request<'_> {
         };
         let task = tokio::task::spawn_blocking(move || job.run(reader, writer));
         let sent = self.output.send(pieces, record).await;
-        let crashed = |_| Error::new(ErrorKind::Failed, "the request has crashed");
+        let crashed = |_| Error::new(ErrorKind::Failed, "internal error: the request panicked");
         task.await.map_err(crashed)?.and(sent)
     }
 }

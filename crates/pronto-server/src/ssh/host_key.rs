@@ -33,7 +33,7 @@ pub(super) fn obtain(path: &Path, missing: MissingKey) -> Result<PrivateKey> {
         MissingKey::Allow => generate(),
         MissingKey::Refuse => Err(Error::new(
             ErrorKind::Config,
-            format!("there is no host key '{}'", path.display()),
+            format!("SSH host key file '{}' does not exist", path.display()),
         )),
     }
 }
@@ -46,10 +46,11 @@ pub(super) fn generate() -> Result<PrivateKey> {
     let mut seed = [0; 32];
     SystemRandom::new()
         .fill(&mut seed)
-        .map_err(|_| Error::new(ErrorKind::Io, "the system provides no random bytes"))?;
+        .map_err(|_| Error::new(ErrorKind::Io, "cannot get random bytes from the system"))?;
     let pair = KeypairData::Ed25519(Ed25519Keypair::from_seed(&seed));
-    PrivateKey::new(pair, "pronto")
-        .map_err(|error| Error::new(ErrorKind::Io, "cannot make a host key").because(error))
+    PrivateKey::new(pair, "pronto").map_err(|error| {
+        Error::new(ErrorKind::Io, "cannot generate an SSH host key").because(error)
+    })
 }
 
 /// Generates a key and stores it at `path`. If another server has stored a key first, returns that
@@ -58,7 +59,7 @@ fn make(path: &Path) -> Result<PrivateKey> {
     secret::make(path, read, || {
         let key = generate()?;
         let text = key.to_openssh(LineEnding::LF).map_err(|error| {
-            Error::new(ErrorKind::Io, "cannot write the host key").because(error)
+            Error::new(ErrorKind::Io, "cannot encode the SSH host key").because(error)
         })?;
         let text = text.to_string();
         Ok(NewKey { key, text })
@@ -79,13 +80,13 @@ fn read(path: &Path) -> Result<Option<PrivateKey>> {
     };
     let found = std::fs::metadata(path).context(ErrorKind::Config, "cannot read", path)?;
     if found.permissions().mode() & OTHERS != 0 {
-        return unusable("can be read by others: restrict it with 'chmod 600'");
+        return unusable("is readable by other users; run 'chmod 600' on it");
     }
     let Ok(key) = PrivateKey::from_openssh(&bytes) else {
-        return unusable("holds no private key of OpenSSH");
+        return unusable("contains no private key in OpenSSH format");
     };
     match key.is_encrypted() {
-        true => unusable("is protected by a passphrase, which the server does not have"),
+        true => unusable("is protected by a passphrase; remove it with 'ssh-keygen -p'"),
         false => Ok(Some(key)),
     }
 }

@@ -145,7 +145,7 @@ impl SshConnection {
             0 => "handshake",
             _ => {
                 self.state.setup().admission.wrong_token(self.address.ip());
-                "no key of a user"
+                "no user has this key"
             }
         };
         // A connection that is closed to admit another one has a separate reason.

@@ -85,7 +85,7 @@ impl SshSession {
         match found.filter(|found| *found == login.user) {
             Some(user) => Ok(Some(user)),
             None => {
-                let message = "this key is no longer the key of a user";
+                let message = "the key of this connection was removed";
                 Err(crate::Error::new(crate::ErrorKind::Denied, message))
             }
         }
@@ -257,7 +257,7 @@ impl Handler for SshSession {
         let text = match self.user() {
             Ok(user) => {
                 let user = user.as_deref().unwrap_or(ANONYMOUS);
-                format!("You are {user}. This server serves Git, it has no shell.\r\n")
+                format!("You are {user}. This server serves Git repositories and has no shell.\r\n")
             }
             Err(error) => format!("pronto: {}\r\n", error.message()),
         };

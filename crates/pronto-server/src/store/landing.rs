@@ -113,28 +113,28 @@ impl fmt::Debug for StoreLanding {
 fn explanation(error: &Error) -> (&'static str, &'static str) {
     match error.kind() {
         ErrorKind::Unknown => (
-            "outcome unknown, fetch to see it",
-            "the store did not tell whether the push was recorded: fetch to see whether it was",
+            "result unknown, fetch to check",
+            "the store did not confirm the push: fetch to check whether it was recorded",
         ),
         ErrorKind::Unavailable => (
-            "store does not answer",
-            "the store does not answer, and nothing was changed: push again later",
+            "store does not respond",
+            "the store does not respond, and nothing was changed: push again later",
         ),
         ErrorKind::Expired => (
-            "must be pushed again",
-            "objects were deleted meanwhile or the push took too long: push again",
+            "push again",
+            "the push took too long, or objects that it needs were deleted meanwhile: push again",
         ),
         ErrorKind::NotFound => (
             "repository was removed",
-            "the repository was removed while the push was under way",
+            "the repository was removed during the push",
         ),
         ErrorKind::Restored => (
-            "store is older than before",
-            "the store has an older state than before: tell the operator of the server",
+            "store was reset to an older state",
+            "the store was reset to an older state: contact the operator of the server",
         ),
         _ => (
             "store failed",
-            "the store failed, and nothing was changed: tell the operator of the server",
+            "the store failed, and nothing was changed: contact the operator of the server",
         ),
     }
 }

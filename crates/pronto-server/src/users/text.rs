@@ -42,7 +42,7 @@ fn parse_parts(text: &str, most: usize) -> Result<Vec<User>> {
     for end in starts(text).chain([text.len()]) {
         let part = start..end;
         if part.len() > LARGEST_USER_BYTES {
-            let message = format!("a user has more than {LARGEST_USER_BYTES} bytes");
+            let message = format!("the entry of a user is longer than {LARGEST_USER_BYTES} bytes");
             return Err(malformed(text, start, &message));
         }
         let at = start;
@@ -120,8 +120,9 @@ pub(super) fn write(users: &[User]) -> Result<String> {
     let mut text = HEAD.to_owned();
     for user in users {
         let one = toml::to_string(&One { user: [user] });
-        let one = one
-            .map_err(|error| Error::new(ErrorKind::Config, "cannot write users").because(error))?;
+        let one = one.map_err(|error| {
+            Error::new(ErrorKind::Config, "cannot encode the users file").because(error)
+        })?;
         text.push('\n');
         text.push_str(&one);
     }

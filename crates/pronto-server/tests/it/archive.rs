@@ -80,7 +80,7 @@ fn the_daemon_serves_archives_where_that_is_allowed(place: Place) {
         let _ = socket.read_to_end(&mut answer);
         String::from_utf8_lossy(&answer).into_owned()
     };
-    assert!(ask().contains("ERR the repository does not allow this: daemon.uploadarch"));
+    assert!(ask().contains("ERR the repository forbids this: see its setting daemon.uploadarch"));
     // The client of git still writes its request when it is refused.
     let remote = format!("--remote=git://{}/team/a", server.started.daemon[0]);
     let client = |arguments: &[&str]| {
@@ -88,7 +88,8 @@ fn the_daemon_serves_archives_where_that_is_allowed(place: Place) {
         let output = site.try_git(&site.path(""), &all);
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
-    let refused = "fatal: remote error: the repository does not allow this: daemon.uploadarch";
+    let refused =
+        "fatal: remote error: the repository forbids this: see its setting daemon.uploadarch";
     let said = client(&["main"]);
     assert!(said.starts_with(refused), "{said}");
     let repository = site.path("root/team/a.git");

@@ -111,18 +111,14 @@ fn rules_for_refs_hold(place: Place) {
             .expect_err("refused");
         assert!(text.contains(reason), "{text}");
     };
-    refused(
-        "bob",
-        &["HEAD~:main", "-f"],
-        "this user may not push to this ref",
-    );
-    refused("alice", &[":main"], "this ref may not be deleted");
+    refused("bob", &["HEAD~:main", "-f"], "you may not push to this ref");
+    refused("alice", &[":main"], "you may not delete this ref");
     refused(
         "alice",
         &["HEAD:refs/tags/new"],
-        "this ref may not be created",
+        "you may not create this ref",
     );
-    let rule = "this ref may only be fast-forwarded: rule for 'refs/heads/main' in '";
+    let rule = "you may not push a non-fast-forward to this ref: rule for 'refs/heads/main' in '";
     refused("alice", &["-f", "HEAD~:main"], rule);
     pushing
         .push("alice", "team/a", &["HEAD:refs/heads/x"])
@@ -146,10 +142,7 @@ fn a_refused_push_with_a_large_pack_gets_its_answer(place: Place) {
     let text = pushing
         .push("bob", "team/a", &["main"])
         .expect_err("refused");
-    assert!(
-        text.contains("this user may not push to this ref"),
-        "{text}"
-    );
+    assert!(text.contains("you may not push to this ref"), "{text}");
     // The rule of the second push needs its objects.
     let site = &pushing.site;
     site.git(&work, &["reset", "-q", "--soft", "HEAD~2"]);
@@ -158,7 +151,7 @@ fn a_refused_push_with_a_large_pack_gets_its_answer(place: Place) {
         .push("alice", "team/a", &["+main"])
         .expect_err("refused");
     assert!(
-        text.contains("this ref may only be fast-forwarded"),
+        text.contains("you may not push a non-fast-forward to this ref"),
         "{text}"
     );
     // When the server, which continues to run, has responded, it has kept no objects of the push.
@@ -208,10 +201,7 @@ fn signed_pushes_are_judged_and_taken() {
     site.git(&work, &["commit", "-q", "--allow-empty", "-m", "signed"]);
     let refused = pushing.push("bob", "team/a", &["--signed", "main"]);
     let text = refused.expect_err("main is for alice");
-    assert!(
-        text.contains("this user may not push to this ref"),
-        "{text}"
-    );
+    assert!(text.contains("you may not push to this ref"), "{text}");
     pushing
         .push("alice", "team/a", &["--signed", "main"])
         .expect("alice may push");

@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         .map(<[u8]>::to_vec)
     else {
         return Err(CliError::fatal(format!(
-            "hello {user}: this account serves Git repositories and has no shell"
+            "you are {user}: this account serves Git repositories and has no shell"
         )));
     };
     let protocol = environment.bytes("GIT_PROTOCOL").map(<[u8]>::to_str);

@@ -192,7 +192,7 @@ fn refuses_pieces(stage: &mut Stage, first: &[u8], piece: &[u8], count: usize) -
     refused(&answer, 400)?;
     let text = answer.text();
     require(
-        text.contains("the commands of the push have more than"),
+        text.contains("the ref updates of the push have more than"),
         || text.clone(),
     )
 }
@@ -365,7 +365,7 @@ fn slots(table: &mut Table) {
         let _held = hold_from(stage, crate::client::ATTACKER, 3);
         stage.slots(3)?;
         let _waiting = hold_from(stage, OTHERS[0], 20);
-        stage.logged_from(OTHERS[0], 503, "too many requests wait")?;
+        stage.logged_from(OTHERS[0], 503, "too many requests are waiting")?;
         for user in ["root", "bob"] {
             let answer = stage.fetch(Some(user), "team/a", &listing())?;
             require(answer.status == 200, || format!("{user}: {answer:?}"))?;

@@ -25,7 +25,7 @@ const CROWD: [Ipv4Addr; 3] = [
 const OF_EACH: usize = 4;
 
 /// The reason in the log for a closed connection.
-const MADE_ROOM: &str = "made room for another connection";
+const MADE_ROOM: &str = "closed to make room for another connection";
 
 /// A function that opens a connection of the crowd.
 type Join = fn(&mut Stage, Ipv4Addr) -> Connection;

@@ -23,7 +23,7 @@ fn connections(table: &mut Table) {
                 format!("{answer:?}")
             })?;
         }
-        stage.logged_refusal("too many connections of this address")?;
+        stage.logged_refusal("too many connections from this address")?;
         drop(held);
         // Their places are free again.
         let is_free = crate::server::wait_until(|| {
@@ -51,7 +51,7 @@ fn connections(table: &mut Table) {
         let text = String::from_utf8_lossy(&refused.ends()?).into_owned();
         require(text.contains("ERR too many connections"), || text)?;
         drop(held);
-        stage.logged_refusal("too many connections of this address")
+        stage.logged_refusal("too many connections from this address")
     });
     table.row("storm-of-connections", |stage| {
         for _ in 0..10 {
@@ -133,7 +133,7 @@ fn slots(table: &mut Table) {
         // One of these is more than the queue takes, whichever comes first.
         let mut last = stage.connect();
         last.send(&request);
-        let is_refused = stage.logged(503, "too many requests wait");
+        let is_refused = stage.logged(503, "too many requests are waiting");
         is_refused?;
         let answer = stage.fetch(Some("bob"), "team/a", &listing())?;
         require(answer.status == 200, || format!("{answer:?}"))

@@ -40,7 +40,7 @@ fn back(stage: &Stage, name: &str) -> Vec<u8> {
 fn refuses_force(stage: &mut Stage, name: &str) -> Verdict {
     make_ref(stage, name);
     let commands = back(stage, name);
-    let reason = "may only be fast-forwarded";
+    let reason = "may not push a non-fast-forward";
     stage.refuses_push("mallory", "own/ruled", &commands, &no_pack(), reason)
 }
 

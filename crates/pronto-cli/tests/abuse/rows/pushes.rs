@@ -386,7 +386,7 @@ fn aborts(table: &mut Table) {
         sending.send("0\r\n\r\n");
         let answer = sending.answer()?;
         let text = String::from_utf8_lossy(&answer.body).into_owned();
-        require(text.contains("may not be deleted"), || text)
+        require(text.contains("may not delete"), || text)
     });
 }
 

@@ -46,7 +46,7 @@ fn tokens(table: &mut Table) {
         require(answer.header("retry-after").is_some(), || {
             format!("{answer:?}")
         })?;
-        stage.logged(429, "too many wrong tokens")
+        stage.logged(429, "too many invalid tokens")
     });
     table.row("guesses-at-once", |stage| {
         stage.limits("failures_per_minute = 20");
@@ -235,13 +235,13 @@ fn rules(table: &mut Table) {
             "team/a",
             &commands,
             &pack,
-            "another change of this push is refused",
+            "another ref update of this push was rejected",
         )
     });
     table.row("delete-and-force", |stage| {
         let (first, second) = (stage.site.ids.first.clone(), stage.site.ids.second.clone());
         let delete = changes([format!("{second} {NULL} refs/heads/main")]);
-        stage.refuses_push("alice", "team/a", &delete, b"", "may not be deleted")?;
+        stage.refuses_push("alice", "team/a", &delete, b"", "may not delete")?;
         let force = changes([format!("{second} {first} refs/heads/main")]);
         stage.refuses_push("alice", "team/a", &force, &no_pack(), "non-fast-forward")
     });

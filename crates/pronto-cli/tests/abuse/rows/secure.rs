@@ -90,7 +90,7 @@ fn handshakes(table: &mut Table) {
         let held: Vec<_> = (0..10).map(|_| stage.connect_plain()).collect();
         stage.connect_plain().ends()?;
         drop(held);
-        stage.logged_refusal("too many connections of this address")
+        stage.logged_refusal("too many connections from this address")
     });
 }
 

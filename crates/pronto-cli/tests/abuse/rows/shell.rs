@@ -55,14 +55,14 @@ fn connections(stage: &mut Stage) -> Verdict {
     let is_line = text.starts_with("too many connections") && text.ends_with("\r\n");
     require(is_line, || text)?;
     drop(held);
-    stage.logged_refusal("too many connections of this address")
+    stage.logged_refusal("too many connections from this address")
 }
 
 fn idle(stage: &mut Stage) -> Verdict {
     stage.limits("login_seconds = 5");
     let output = stage.ssh().run(&["-N"]);
     require(!output.status.success(), || format!("{output:?}"))?;
-    stage.logged_refusal("no request in time")
+    stage.logged_refusal("timeout: no request received")
 }
 
 fn channels(stage: &mut Stage) -> Verdict {
@@ -150,6 +150,6 @@ fn window(stage: &mut Stage) -> Verdict {
     require(stuck.begins(), || "it is not served".to_owned())?;
     let want = packet(format!("want {id} ofs-delta\n"));
     stuck.send(&[&want, &b"0000"[..], &packet("done\n")].concat());
-    stage.logged_on("ssh", 500, "the client is too slow")?;
-    stage.logged_refusal("an answer is not read")
+    stage.logged_on("ssh", 500, "timeout: the client makes no progress")?;
+    stage.logged_refusal("timeout: the client does not read the response")
 }

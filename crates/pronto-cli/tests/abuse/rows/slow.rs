@@ -124,7 +124,7 @@ fn bodies(table: &mut Table) {
              content-type: application/json\r\ncontent-length: 1000\r\n\r\n{{"
         ));
         slow.ends()?;
-        stage.logged(400, "the body takes too long")
+        stage.logged(400, "timeout: the request body is incomplete")
     });
 }
 
@@ -144,7 +144,7 @@ fn readers(table: &mut Table) {
             })
             .collect();
         stage.measures("connections", |count| count <= 3)?;
-        stage.logged(200, "before the end of the answer")?;
+        stage.logged(200, "before the end of the response")?;
         // The rest is lost, and not taken for a whole answer.
         let bytes = readers[0].rest().bytes;
         require(!bytes.ends_with(b"0\r\n\r\n"), || {
@@ -161,7 +161,7 @@ fn readers(table: &mut Table) {
         let mut slow = stage.connect().with_small_buffer();
         slow.send(crate::wire::post("open/big", FETCH, V2, &body));
         slow.sip_while(|| stage.measured("connections").is_some_and(|count| count > 2))?;
-        stage.logged(200, "before the end of the answer")
+        stage.logged(200, "before the end of the response")
     });
     table.row("small-answers-are-not-read", |stage| {
         stage.limits(SHORT);
@@ -180,19 +180,19 @@ fn daemon(table: &mut Table) {
         require(bytes.windows(3).any(|word| word == b"ERR"), || {
             "no answer".to_owned()
         })?;
-        stage.logged_on("git", 400, "the request takes too long")
+        stage.logged_on("git", 400, "timeout: the request is incomplete")
     });
     table.row("git-half-a-request", |stage| {
         stage.limits(SHORT);
         stage.connect_git().send("0040git-upload-pack /op").ends()?;
-        stage.logged_on("git", 400, "the request takes too long")
+        stage.logged_on("git", 400, "timeout: the request is incomplete")
     });
     table.row("git-request-byte-by-byte", |stage| {
         stage.limits(SHORT);
         let mut slow = stage.connect_git();
         slow.send("1000");
         require(slow.dribble(b"x"), || "it is not ended".to_owned())?;
-        stage.logged_on("git", 400, "the request takes too long")
+        stage.logged_on("git", 400, "timeout: the request is incomplete")
     });
     table.row("git-negotiation-byte-by-byte", |stage| {
         stage.limits(SHORT);

@@ -24,7 +24,7 @@ fn health() -> Vec<u8> {
     fields("GET", "/healthz", &[])
 }
 
-/// Sends frames, and requires that the server ends the connection.
+/// Sends frames, and requires that the server is shutting down.
 fn flood(stage: &mut Stage, make: impl Fn(u32) -> Vec<u8>, count: u32) -> Verdict {
     stage.limits(SHORT);
     let mut attack = stage.frames();
@@ -197,7 +197,7 @@ fn windows(table: &mut Table) {
         for stream in [1, 3, 5] {
             begin_fetch(stage, &mut attack, stream);
         }
-        stage.logged(200, "before the end of the answer")?;
+        stage.logged(200, "before the end of the response")?;
         attack.ends().map(|_| ())
     });
     table.row("window-of-nothing-with-pings", |stage| {

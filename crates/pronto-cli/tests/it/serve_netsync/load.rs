@@ -39,7 +39,7 @@ fn a_flood_takes_no_more_than_its_share() {
     wait_until(|| pull().status.success());
     let log = site.end();
     assert!(
-        log.contains("\"reason\":\"too many connections of this address\""),
+        log.contains("\"reason\":\"too many connections from this address\""),
         "{log}"
     );
     assert!(log.contains("\"status\":503"), "{log}");

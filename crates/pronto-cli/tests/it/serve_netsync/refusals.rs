@@ -35,7 +35,7 @@ fn settings_that_only_a_push_obeys_take_no_pushes() {
             "has the hook 'post-receive'",
         ),
         ("hook.policy.enabled", "false", ""),
-        ("receive.maxInputSize", "1000", "has receive.maxInputSize"),
+        ("receive.maxInputSize", "1000", "sets receive.maxInputSize"),
         (
             "core.sharedRepository",
             "group",
@@ -79,7 +79,7 @@ fn the_name_of_the_only_repository_is_for_those_who_may_read_it() {
     };
     let unnamed = |who: &str, arguments: &[&str]| stderr(&site.sync(who, "clone", "", arguments));
     // There are several.
-    let several = "there is not one repository only: name it";
+    let several = "the address must name a repository";
     assert!(unnamed("alice", &["--pull"]).contains(several));
     // One that everyone may read, but is not marked for everyone.
     world.git(".", &["clone", "-q", "--bare", "work", "spare.git"]);
@@ -126,7 +126,7 @@ fn unknown_peers_learn_how_to_be_added() {
         ("nowhere", &["--pull"]),
     ] {
         let said = stderr(&site.sync("mallory", "clone", name, arguments));
-        assert!(said.contains("is not known there"), "{name}: {said}");
+        assert!(said.contains("does not know the key"), "{name}: {said}");
         assert!(said.contains(&command), "{name}: {said}");
     }
     assert!(!world.path("root/open.git/objects/netsync/peer").exists());
@@ -137,8 +137,8 @@ fn unknown_peers_learn_how_to_be_added() {
     std::fs::write(world.path("server.toml"), text).expect("a file");
     site.server().signal(Signal::HUP);
     let said = || stderr(&site.sync("mallory", "clone", "open", &["--pull"]));
-    wait_until(|| said().contains(&command) || said().contains("too many wrong"));
-    wait_until(|| said().contains("too many wrong tokens; try again in a minute"));
+    wait_until(|| said().contains(&command) || said().contains("too many invalid"));
+    wait_until(|| said().contains("too many invalid tokens; try again in a minute"));
     let log = site.end();
     let refused = |line: &&str| line.contains("\"status\":401") && line.contains("user key add");
     assert!(log.lines().any(|line| refused(&line)), "{log}");

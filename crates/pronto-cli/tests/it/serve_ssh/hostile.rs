@@ -122,7 +122,7 @@ fn one_user_cannot_take_all_slots(place: Place) {
     let url = site.url("team/a");
     let text = site.fail("alice", &["ls-remote", &url]);
     assert!(
-        text.contains("too many of your requests are under way"),
+        text.contains("too many of your requests are running"),
         "{text}"
     );
     site.succeed("bob", &["ls-remote", &url]);

@@ -63,10 +63,10 @@ impl<'a, 'b> CommandReader<'a, 'b> {
         self.bytes = bytes + LENGTH_BYTES;
         if bytes > most {
             let message = format!(
-                "the commands of the push have more than {most} bytes, which limits.command_bytes \
-                 of the server allows"
+                "the ref updates of the push have more than {most} bytes (limits.command_bytes of \
+                 the server)"
             );
-            return Err(malformed(&message).with_hint("push fewer refs at once"));
+            return Err(malformed(&message).with_hint("push fewer refs at a time"));
         }
         self.read.packet(payload)?;
         if self.is_in_certificate && self.certificate.is_some() {
@@ -104,11 +104,12 @@ impl<'a, 'b> CommandReader<'a, 'b> {
 
     fn begin_certificate(&mut self) -> Result<()> {
         if !self.receiver.takes_certificates {
-            let message = "this repository does not take signed pushes: receive.certNonceSeed";
+            let message =
+                "this repository does not accept signed pushes: receive.certNonceSeed is not set";
             return Err(Error::new(ErrorKind::Unsupported, message));
         }
         if self.certificate.is_some() {
-            return Err(malformed("the push has two certificates"));
+            return Err(malformed("the push has more than one push certificate"));
         }
         self.certificate = Some(Vec::new());
         self.is_in_certificate = true;
@@ -125,10 +126,10 @@ impl<'a, 'b> CommandReader<'a, 'b> {
             return Ok(());
         };
         if text.contains(&0) || self.is_in_certificate {
-            return Err(malformed("the certificate of the push has no proper end"));
+            return Err(malformed("the push certificate is incomplete"));
         }
         let Some((head, body)) = text.split_once_str("\n\n") else {
-            return Err(malformed("the certificate of the push has no changes"));
+            return Err(malformed("the push certificate contains no ref updates"));
         };
         let nonce = head.lines().find_map(|line| line.strip_prefix(b"nonce "));
         self.nonce = nonce.map(BString::from);
@@ -138,7 +139,10 @@ impl<'a, 'b> CommandReader<'a, 'b> {
             match (parse(line), is_signature) {
                 (Ok(change), false) => self.judge(&change)?,
                 (Ok(_), true) => {
-                    return Err(malformed("the signature of the push looks like a change"));
+                    return Err(malformed(
+                        "the signature in the push certificate contains a line that looks like a \
+                         ref update",
+                    ));
                 }
                 (Err(_), true) => {}
                 (Err(error), false) => return Err(error),
@@ -187,7 +191,7 @@ fn parse(line: &[u8]) -> Result<RequestedRefChange<'_>> {
     let (old, new, name) = (parts.next(), parts.next(), parts.next());
     let is_id = |id: &&[u8]| matches!(id.len(), 40 | 64) && id.iter().all(u8::is_ascii_hexdigit);
     let (Some(old), Some(new), Some(name)) = (old.filter(is_id), new.filter(is_id), name) else {
-        return Err(malformed("a change is not 'OLD NEW REF'"));
+        return Err(malformed("malformed ref update: expected 'OLD NEW REF'"));
     };
     let is_null = |id: &[u8]| id.iter().all(|digit| *digit == b'0');
     Ok(RequestedRefChange {

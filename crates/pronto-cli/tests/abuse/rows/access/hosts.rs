@@ -92,5 +92,8 @@ fn over_http_2(stage: &mut Stage) -> Verdict {
     frames.until(|frame| frame.kind == HEADERS)?;
     let body = frames.until(|frame| frame.kind == DATA)?.payload;
     let text = String::from_utf8_lossy(&body).into_owned();
-    require(text.contains("this server is not that host"), || text)
+    require(
+        text.contains("this server does not serve the host name"),
+        || text,
+    )
 }

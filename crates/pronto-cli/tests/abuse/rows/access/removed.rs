@@ -123,7 +123,7 @@ pub(super) fn rows(table: &mut Table) {
             let said = String::from_utf8_lossy(&push.rest()).into_owned();
             require(!said.contains("ok refs/heads/late"), || said)
         })?;
-        stage.logged_on("ssh", 403, "not allowed any more")
+        stage.logged_on("ssh", 403, "your access was withdrawn")
     });
     table.row("removed-during-a-conversation-over-ssh", |stage| {
         during_a_conversation(stage, |stage| remove(stage, "mallory"))
@@ -210,7 +210,7 @@ fn during_a_conversation(stage: &mut Stage, lose: impl FnOnce(&mut Stage) -> Ver
     fetch.send(&listing());
     let said = String::from_utf8_lossy(&fetch.rest()).into_owned();
     require(!said.contains("refs/heads"), || said)?;
-    stage.logged_on("ssh", 403, "not allowed any more")
+    stage.logged_on("ssh", 403, "your access was withdrawn")
 }
 
 /// Returns the body of a push by Mallory.
@@ -233,7 +233,7 @@ fn during_a_push(stage: &mut Stage, lose: impl FnOnce(&mut Stage) -> Verdict) ->
         let said = format!("{answer:?} {}", answer.text());
         require(!said.contains("ok refs/heads/late"), || said)
     })?;
-    stage.logged(403, "not allowed any more")
+    stage.logged(403, "your access was withdrawn")
 }
 
 fn ask(connection: &mut Connection) -> Result<Answer, String> {

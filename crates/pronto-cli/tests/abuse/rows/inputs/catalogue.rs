@@ -178,8 +178,8 @@ fn heads() -> Vec<Input> {
             })
         },
         Input {
-            at: reported(&[401], "the token is not valid"),
-            past: reported(&[401], "the token is not valid"),
+            at: reported(&[401], "invalid token"),
+            past: reported(&[401], "invalid token"),
             who: &[Who::Stranger],
             far: 3,
             ..input(
@@ -212,7 +212,7 @@ fn heads() -> Vec<Input> {
             doors: &[Door::Git],
             who: &[Who::Stranger],
             at: ok("ls-refs"),
-            past: reported(&[], "ERR the request is not a packet"),
+            past: reported(&[], "ERR the request is not a pkt-line"),
             far: 7,
             ..input("heads", "greeting", "request of `git://`", |_, count| {
                 Content::Raw(greeting(count))
@@ -223,7 +223,7 @@ fn heads() -> Vec<Input> {
 
 fn names() -> Vec<Input> {
     let who = &[Who::Stranger];
-    let past = reported(&[400], "invalid name of a repository");
+    let past = reported(&[400], "invalid repository name");
     vec![
         Input {
             who,
@@ -253,7 +253,7 @@ fn names() -> Vec<Input> {
         Input {
             doors: &[Door::Ssh],
             who: &[Who::Keyed],
-            at: reported(&[], "invalid name of a repository"),
+            at: reported(&[], "invalid repository name"),
             past: reported(&[], "the command is too long"),
             far: 6,
             ..input("command", "command", "command of SSH", |_, count| {
@@ -265,7 +265,7 @@ fn names() -> Vec<Input> {
 }
 
 fn calls() -> Vec<Input> {
-    let large = reported(&[400], "the body is too large or broken");
+    let large = reported(&[400], "the request body is too large or cannot be read");
     vec![
         Input {
             past: large,

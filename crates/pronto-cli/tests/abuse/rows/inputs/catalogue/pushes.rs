@@ -60,7 +60,7 @@ const COMMAND_BYTES: usize = 16 << 20;
 
 /// Returns the inputs of pushes.
 pub(super) fn pushes() -> Vec<Input> {
-    let long = reported(&[200, 400], "the commands of the push have more than");
+    let long = reported(&[200, 400], "the ref updates of the push have more than");
     vec![
         Input {
             doors: &[Door::Http, Door::Gzip],

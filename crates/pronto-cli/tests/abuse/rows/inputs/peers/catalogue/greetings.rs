@@ -54,7 +54,7 @@ pub(super) fn greetings() -> Vec<Input> {
             |state, count| greeting(state, |hello| hello.versions = (1..=count as u64).collect()),
         )),
         Input {
-            at: Expected::Refused("invalid name of a repository"),
+            at: Expected::Refused("invalid repository name"),
             far: 15,
             ..input("repository", NAME, Point::Start, |state, count| {
                 greeting(state, |hello| hello.repository = vec![b'x'; count])
@@ -62,7 +62,7 @@ pub(super) fn greetings() -> Vec<Input> {
         },
         Input {
             at: Expected::Refused(""),
-            past: Expected::Refused("invalid name of a repository"),
+            past: Expected::Refused("invalid repository name"),
             far: 0,
             ..input(
                 "name of a repository",
