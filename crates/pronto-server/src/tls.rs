@@ -49,13 +49,23 @@ pub(crate) fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor> {
             builder.with_client_cert_verifier(verifier)
         }
     };
-    let mut config = builder.with_single_cert(chain, key).map_err(|error| {
-        unusable(
-            &files.certificate,
-            "does not match the private key in tls_key, or cannot be used with it",
-            error,
-        )
-    })?;
+    let mut config = builder
+        .with_single_cert(chain, key)
+        .map_err(|error| match error {
+            rustls::Error::InconsistentKeys(_) => Error::new(
+                ErrorKind::Config,
+                format!(
+                    "certificate '{}' does not belong to private key '{}'",
+                    files.certificate.display(),
+                    files.key.display()
+                ),
+            ),
+            error => unusable(
+                &files.certificate,
+                "cannot be used with the private key in tls_key",
+                error,
+            ),
+        })?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     // Clients keep the sessions, in tickets that cost the server no memory.
     config.session_storage = Arc::new(NoServerSessionStorage {});

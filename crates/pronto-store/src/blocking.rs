@@ -238,7 +238,7 @@ fn check_name(name: &str) -> Result<()> {
     {
         return Ok(());
     }
-    let message = format!("'{name}' cannot be the name of a repository");
+    let message = format!("invalid repository name '{name}'");
     let hint = "use letters, digits, '.', '_', '-' and '+', and slashes between components";
     Err(Error::new(ErrorKind::Options, message).with_hint(hint))
 }

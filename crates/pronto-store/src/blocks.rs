@@ -176,7 +176,7 @@ impl BlockCache {
             return Ok(true);
         }
         self.report_damage(&format!(
-            "'{}' is damaged; fetching it again",
+            "cached file '{}' is damaged; downloading it again",
             path.display()
         ));
         fs::remove_file(path).context(ErrorKind::Io, "cannot remove", path)?;
@@ -228,8 +228,8 @@ impl RangedPack {
         if filled.context(ErrorKind::Io, "cannot fill", content)? {
             return Ok(content);
         }
-        let message = "cannot write all blocks of the pack";
-        let hint = "there must be room for the whole pack in the cache";
+        let message = "cannot store the whole pack in the cache";
+        let hint = "free disk space for the whole pack, or use a larger cache directory";
         Err(Error::new(ErrorKind::Io, message)
             .at_path(content)
             .with_hint(hint))
@@ -280,13 +280,19 @@ impl<B: StoreBackend> StoreRepository<B> {
         let object = objects
             .find(|(_, file)| file.kind == FileKind::Pack)
             .map(|(object, _)| object)
-            .ok_or_else(|| Error::new(ErrorKind::Corrupt, "pack without a pack"))?;
+            .ok_or_else(|| {
+                Error::new(
+                    ErrorKind::Corrupt,
+                    "corrupt manifest: a pack entry has no .pack file",
+                )
+            })?;
         let content = files.join(object.name.replace('/', "-"));
         if let Some(found) = cache.find(&content) {
             if found.sums == *sums && found.published.file().len() == object.size_bytes {
                 return Ok(Ranged::Shared(found));
             }
-            let message = "pack has another size or other digests than in another generation";
+            let message =
+                "corrupt manifest: two generations record different sizes or digests for this pack";
             let path = format!("{}{}", self.prefix, object.name);
             return Err(Error::new(ErrorKind::Corrupt, message).at_path(path));
         }

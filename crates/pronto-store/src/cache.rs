@@ -159,7 +159,7 @@ impl ViewCache {
     /// Fails with [`ErrorKind::Io`] if the directory cannot be used, and with [`ErrorKind::InUse`]
     /// if another process uses it.
     pub fn open(directory: &Path, most_bytes: u64, blocks: Arc<BlockCache>) -> Result<Self> {
-        let failed = "cannot use the cache";
+        let failed = "cannot use the cache directory";
         fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -172,8 +172,8 @@ impl ViewCache {
         let lock = options.create(true).truncate(false).write(true).open(&path);
         let lock = lock.context(ErrorKind::Io, failed, &path)?;
         if lock.try_lock().is_err() {
-            let message = "the cache is used by another process";
-            let hint = "give each server a directory of its own";
+            let message = "cache directory is in use by another process";
+            let hint = "use a separate cache directory for each server";
             return Err(Error::new(ErrorKind::InUse, message)
                 .at_path(&directory)
                 .with_hint(hint));

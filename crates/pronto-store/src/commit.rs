@@ -203,7 +203,7 @@ fn check_names(change: &StoreChange) -> Result<()> {
         };
         for name in [&update.name, target] {
             if !is_valid(name) {
-                let message = format!("'{name}' is not a valid name of a ref");
+                let message = format!("invalid ref name '{name}'");
                 return Err(Error::new(ErrorKind::Options, message));
             }
         }
@@ -232,10 +232,10 @@ fn settle_all(batch: &CommitBatch, decisions: &[ChangeDecision], number: u64) {
             }),
             ChangeDecision::Gone => Err(Error::new(
                 ErrorKind::Conflict,
-                "what was to be replaced is not in the newest generation",
+                "the packs or tables to replace are no longer in the newest generation",
             )),
             ChangeDecision::Pruned => {
-                let message = "objects that the push refers to may have been deleted meanwhile";
+                let message = "objects that the push needs may have been deleted meanwhile";
                 Err(Error::new(ErrorKind::Expired, message).with_hint("push again"))
             }
         });
@@ -243,7 +243,7 @@ fn settle_all(batch: &CommitBatch, decisions: &[ChangeDecision], number: u64) {
 }
 
 fn expired() -> Error {
-    let message = "the change took too long after its objects were uploaded";
+    let message = "the commit came too long after the upload of its objects";
     Error::new(ErrorKind::Expired, message).with_hint("push again")
 }
 

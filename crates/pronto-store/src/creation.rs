@@ -51,15 +51,14 @@ async fn check_both(bucket: &impl Bucket, name: &str) -> Result<()> {
     }
     match created {
         0 | 1 => Ok(()),
-        _ => Err(lacks("is too slow to honour")),
+        _ => Err(lacks("does not reliably enforce")),
     }
 }
 
 fn lacks(what: &str) -> Error {
-    let message = format!(
-        "the store {what} the condition that an object does not exist yet (If-None-Match: *)"
-    );
-    let hint = "keep the generations in a database: --generations postgres://USER@HOST/DATABASE, or the setting \
-                `generations` of a server";
+    let message = format!("the store {what} conditional creation of objects (If-None-Match: *)");
+    let hint = "keep the generations in a database: use --generations \
+                postgres://USER@HOST/DATABASE, or set 'generations' in the configuration of the \
+                server";
     Error::new(ErrorKind::Unsupported, message).with_hint(hint)
 }

@@ -110,7 +110,10 @@ impl<B: Bucket> Database<B> {
     }
 
     fn malformed(&self, error: impl fmt::Display) -> Error {
-        let message = format!("{} has a row that is no generation", self.pool.name());
+        let message = format!(
+            "{} has a malformed row in pronto_generations",
+            self.pool.name()
+        );
         Error::new(ErrorKind::Corrupt, message).because(error.to_string())
     }
 
@@ -153,7 +156,7 @@ impl<B: Bucket> GenerationStore for Database<B> {
             };
             let bytes: &[u8] = row.try_get(0).map_err(|error| self.malformed(error))?;
             if bytes.len() as u64 > MOST_MANIFEST_BYTES {
-                return Err(self.malformed("it is too large"));
+                return Err(self.malformed("the manifest is too large"));
             }
             Ok(Some(Bytes::copy_from_slice(bytes)))
         };
@@ -173,7 +176,9 @@ impl<B: Bucket> GenerationStore for Database<B> {
         let call = async {
             let rows = self.pool.ask(CREATE, &parameters).await?;
             let answer = |at| {
-                let row = rows.first().ok_or_else(|| self.malformed("no answer"))?;
+                let row = rows
+                    .first()
+                    .ok_or_else(|| self.malformed("no row returned"))?;
                 row.try_get::<_, bool>(at).map_err(|e| self.malformed(e))
             };
             match (answer(0)?, answer(1)?) {
@@ -181,12 +186,13 @@ impl<B: Bucket> GenerationStore for Database<B> {
                 (false, true) => Ok(CreationResult::Exists),
                 (false, false) => {
                     let message = format!(
-                        "{} lacks the generation before {number} of '{}': it was restored, or its standby took over \
-                         without it",
+                        "{} lacks the generation before {number} of '{}': it was restored from a \
+                         backup, or a standby took over without that generation",
                         self.pool.name(),
                         prefix.trim_end_matches(".git/")
                     );
-                    let hint = "stop all servers, run `pronto store verify`, and start them with empty caches";
+                    let hint = "stop all servers, run 'pronto store verify', then start them with \
+                                empty caches";
                     Err(Error::new(ErrorKind::Restored, message).with_hint(hint))
                 }
             }
@@ -216,7 +222,9 @@ impl<B: Bucket> GenerationStore for Database<B> {
 
     async fn time(&self, _: &str) -> Result<Duration> {
         let rows = self.ask(CallKind::DatabaseRead, TIME, &[]).await?;
-        let row = rows.first().ok_or_else(|| self.malformed("no time"))?;
+        let row = rows
+            .first()
+            .ok_or_else(|| self.malformed("no time returned"))?;
         let millis: i64 = row.try_get(0).map_err(|error| self.malformed(error))?;
         let millis = u64::try_from(millis).map_err(|error| self.malformed(error))?;
         Ok(Duration::from_millis(millis))
@@ -229,9 +237,10 @@ impl<B: Bucket> GenerationStore for Database<B> {
             Some(found) if found == self.store => false,
             Some(found) => {
                 let message = format!(
-                    "the generations of '{repository}' are in a database, as those of the store '{found}'"
+                    "the generations of '{repository}' are in a database under the store name \
+                     '{found}'"
                 );
-                let hint = format!("name it in the address of the database: pronto_store={found}");
+                let hint = format!("add pronto_store={found} to the database URL");
                 return Err(Error::new(ErrorKind::Misplaced, message).with_hint(hint));
             }
             None => {
@@ -250,8 +259,10 @@ impl<B: Bucket> GenerationStore for Database<B> {
         if is_new {
             self.bucket.delete(&file).await?;
         }
-        let message = format!("the store has generations of '{repository}' itself");
-        let hint = "use it without a database, or copy the repository: `pronto store copy`";
+        let message = format!(
+            "the generations of '{repository}' are in the object store, not in the database"
+        );
+        let hint = "omit the database, or move the repository into it with 'pronto store copy'";
         Err(Error::new(ErrorKind::Misplaced, message).with_hint(hint))
     }
 

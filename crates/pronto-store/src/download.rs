@@ -102,7 +102,7 @@ impl<B: StoreBackend> StoreRepository<B> {
             return Ok(bytes);
         }
         let (end, wanted) = (at + bytes.len() as u64, at + len);
-        let message = format!("object ends at {end}, before {wanted}");
+        let message = format!("truncated object: it has {end} bytes instead of {wanted}");
         Err(Error::new(ErrorKind::Corrupt, message).at_path(name))
     }
 
@@ -113,7 +113,10 @@ impl<B: StoreBackend> StoreRepository<B> {
     /// [`ErrorKind::Unsupported`] if the object is larger.
     pub async fn object(&self, object: &StoreObject, most: u64) -> Result<Vec<u8>> {
         if object.size_bytes > most {
-            let message = format!("object of {} bytes is too large", object.size_bytes);
+            let message = format!(
+                "object of {} bytes is too large to read into memory",
+                object.size_bytes
+            );
             let name = format!("{}{}", self.prefix, object.name);
             return Err(Error::new(ErrorKind::Unsupported, message).at_path(name));
         }
@@ -128,8 +131,8 @@ impl<B: StoreBackend> StoreRepository<B> {
 }
 
 fn missing(name: &str) -> Error {
-    let message = "object of a generation is not in the store";
-    let hint = "run `pronto store verify` to see which generations are complete";
+    let message = "the store lacks an object of a generation";
+    let hint = "run 'pronto store verify' to list the missing and damaged objects";
     Error::new(ErrorKind::Missing, message)
         .at_path(name)
         .with_hint(hint)
@@ -140,6 +143,6 @@ fn check_digest(name: &str, found: Digest, wanted: Digest) -> Result<()> {
     if found == wanted {
         return Ok(());
     }
-    let message = format!("object has the digest {found} instead of {wanted}");
+    let message = format!("corrupt object: its digest is {found} instead of {wanted}");
     Err(Error::new(ErrorKind::Corrupt, message).at_path(name))
 }

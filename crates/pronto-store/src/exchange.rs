@@ -205,8 +205,8 @@ fn check_source(source: &pronto::Repository) -> Result<()> {
     } else {
         return Ok(());
     };
-    let message = format!("the repository {why}, so that it has not all objects");
-    let hint = "fetch what is missing first";
+    let message = format!("the repository {why} and lacks objects");
+    let hint = "fetch the missing objects first, for example with 'git fetch --unshallow'";
     Err(Error::new(ErrorKind::Unsupported, message).with_hint(hint))
 }
 

@@ -224,8 +224,10 @@ pub(crate) async fn time_of(bucket: &impl Bucket, prefix: &str) -> Result<Durati
 
 fn in_database(prefix: &str) -> Error {
     let repository = prefix.trim_end_matches(".git/");
-    let message = format!("the generations of '{repository}' are in a database");
-    let hint = "name it: --generations postgres://…, or the setting `generations` of a server";
+    let message =
+        format!("the generations of '{repository}' are in a database, not in the object store");
+    let hint =
+        "use --generations postgres://..., or set 'generations' in the configuration of the server";
     Error::new(ErrorKind::Misplaced, message).with_hint(hint)
 }
 

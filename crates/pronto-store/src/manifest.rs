@@ -392,16 +392,16 @@ fn check(manifest: &Manifest) -> Result<(), &'static str> {
         ..
     } = manifest;
     if *number == 0 || replaces.is_none() != (*number == 1) {
-        return Err("number of the generation does not fit what it replaces");
+        return Err("its number does not match the generation that it replaces");
     }
     if *number > GREATEST_NUMBER {
-        return Err("number of the generation is too large");
+        return Err("its number is too large");
     }
     if dropped >= number {
-        return Err("number of the generation that drops objects is wrong");
+        return Err("the number in 'dropped' is not smaller than its own");
     }
     if pruned > number {
-        return Err("number of the generation that lacks objects is wrong");
+        return Err("the number in 'pruned' is larger than its own");
     }
     let has_content = !manifest.packs.is_empty()
         || !manifest.layers.is_empty()
@@ -411,31 +411,31 @@ fn check(manifest: &Manifest) -> Result<(), &'static str> {
         return Err("a removed repository has objects or refs");
     }
     if !manifest.policy.is_safe() {
-        return Err("grace period or retention is too short");
+        return Err("the grace period or the retention is too short");
     }
     if !manifest.packs.is_sorted_by(|a, b| a.upload < b.upload) {
-        return Err("packs are not sorted");
+        return Err("the packs are not sorted");
     }
     if !manifest.layers.is_sorted_by_key(|layer| layer.kind) {
-        return Err("layers are not sorted");
+        return Err("the layers are not sorted");
     }
     let ascend = |pair: &[TableRecord]| pair[0].max < pair[1].min;
     if manifest.tables.iter().any(|table| table.min > table.max)
         || !manifest.tables.windows(2).all(ascend)
     {
-        return Err("update indexes of tables do not ascend");
+        return Err("the update indexes of the tables do not ascend");
     }
     if manifest.size_bytes() > MOST_BYTES {
-        return Err("objects of the generation are too large");
+        return Err("its objects are too large in total");
     }
     if manifest.inline_bytes() > MOST_INLINE_BYTES {
-        return Err("tables in the manifest are too large");
+        return Err("its embedded tables are too large in total");
     }
     let is_kind = |id: &ObjectId| id.kind() == manifest.hash;
     if !manifest.packs.iter().all(|pack| is_kind(&pack.id))
         || !manifest.layers.iter().all(|layer| is_kind(&layer.id))
     {
-        return Err("checksum of another hash function");
+        return Err("a pack or layer id has another object format");
     }
     let sound = |pack: &StoredPack| {
         let kinds = || pack.files.iter().map(|file| file.kind);
@@ -444,11 +444,11 @@ fn check(manifest: &Manifest) -> Result<(), &'static str> {
             && kinds().any(|kind| kind == FileKind::Index)
     };
     if !manifest.packs.iter().all(sound) {
-        return Err("files of a pack are missing or not sorted");
+        return Err("the files of a pack are missing or not sorted");
     }
     match manifest.drops.is_sorted_by(|a, b| a < b) {
         true => Ok(()),
-        false => Err("dropped objects are not sorted"),
+        false => Err("the dropped objects are not sorted"),
     }
 }
 

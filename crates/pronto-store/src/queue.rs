@@ -141,6 +141,6 @@ impl ChangeQueue {
 
 /// Returns the error for a change that may or may not be committed.
 pub(crate) fn unknown() -> Error {
-    let message = "the store did not tell whether the change was committed";
-    Error::new(ErrorKind::Unknown, message).with_hint("fetch to see whether it was")
+    let message = "the store did not confirm whether the change was committed";
+    Error::new(ErrorKind::Unknown, message).with_hint("fetch to check whether it was")
 }

@@ -170,9 +170,9 @@ impl<B: StoreBackend> StoreRepository<B> {
             Some(bytes) => Ok(Arc::new(self.accept(&bytes, number, None).await?)),
             None => Err(Error::new(
                 ErrorKind::NotFound,
-                format!("'{}' has no generation {number}", self.name()),
+                format!("repository '{}' has no generation {number}", self.name()),
             )
-            .with_hint("generations are deleted after the retention")),
+            .with_hint("upkeep deletes generations after the retention time")),
         }
     }
 
@@ -241,7 +241,10 @@ impl<B: StoreBackend> StoreRepository<B> {
             let found = self.accept(&bytes, newest.number, base).await?;
             return Ok(self.learn(Arc::new(found), asked, Some(newest.created)));
         }
-        let message = format!("the generations of '{}' change too fast", self.name());
+        let message = format!(
+            "gave up: other processes keep changing '{}'; try again",
+            self.name()
+        );
         Err(Error::new(ErrorKind::Unavailable, message))
     }
 
@@ -296,10 +299,10 @@ impl<B: StoreBackend> StoreRepository<B> {
     fn restored(&self, known: &Generation) -> Error {
         let number = known.number();
         let message = format!(
-            "the store lacks generation {number} of '{}', which it had: it was restored or replaced",
+            "the store lost generation {number} of '{}': it was restored from a backup or replaced",
             self.name()
         );
-        let hint = "stop all servers, run `pronto store verify`, and start them with empty caches";
+        let hint = "stop all servers, run 'pronto store verify', then start them with empty caches";
         Error::new(ErrorKind::Restored, message).with_hint(hint)
     }
 

@@ -92,10 +92,11 @@ pub fn check_key(key: &BStr) -> Result<BString> {
     if is_read(canonical.as_bstr()) {
         return Ok(canonical);
     }
-    let message = format!("'{key}' is not read from a repository of a store");
-    let hint = "the keys are those of receive, transfer, uploadpack, uploadarchive and lsrefs, as far as servers read them, and those \
-                of http and daemon that allow services; programs and files are named by the configuration of the user that \
-                runs the server";
+    let message =
+        format!("servers do not read '{key}' from the configuration of a repository in a store");
+    let hint = "use keys of receive, transfer, uploadpack, uploadarchive and lsrefs, or the keys \
+                of http and daemon that enable services; keys that name programs or files belong \
+                in the configuration of the user that runs the server";
     Err(Error::new(ErrorKind::Options, message).with_hint(hint))
 }
 
@@ -133,7 +134,7 @@ impl Settings {
     /// Fails with [`ErrorKind::Corrupt`] if the configuration is malformed.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let document = Document::parse(bytes.to_vec()).map_err(|bad| {
-            let message = format!("line {} of the configuration is malformed", bad.line);
+            let message = format!("malformed configuration at line {}", bad.line);
             Error::new(ErrorKind::Corrupt, message)
         })?;
         Ok(Settings { document })
@@ -233,7 +234,7 @@ fn check_value(key: &BStr, text: &BStr) -> Result<BString> {
         return Err(Error::new(ErrorKind::Options, message));
     }
     if text.contains(&0) {
-        let message = format!("the value of '{key}' has a null byte");
+        let message = format!("the value of '{key}' contains a NUL byte");
         return Err(Error::new(ErrorKind::Options, message));
     }
     Ok(canonical)
@@ -270,8 +271,8 @@ impl BlockingStore {
             edit(&mut settings)?;
             let new = Bytes::copy_from_slice(settings.as_bytes());
             if new.len() > MOST_CONFIG_BYTES {
-                let message = format!("the configuration would have {} bytes", new.len());
-                let hint = format!("it can have at most {MOST_CONFIG_BYTES}");
+                let message = format!("the configuration would be too large: {} bytes", new.len());
+                let hint = format!("the limit is {MOST_CONFIG_BYTES} bytes");
                 return Err(Error::new(ErrorKind::Options, message).with_hint(hint));
             }
             if new == old {
@@ -284,7 +285,7 @@ impl BlockingStore {
             }
         }
         let message = format!(
-            "the configuration of '{}' changes too fast",
+            "gave up: other processes keep changing the configuration of '{}'; try again",
             repository.name()
         );
         let error = Error::new(ErrorKind::Conflict, message);
@@ -311,7 +312,7 @@ impl BlockingStore {
     /// reasons as [`commit`](crate::StoreRepository::commit).
     pub fn set_head(&self, repository: &StoredRepository, target: &BStr) -> Result<u64> {
         if !target.starts_with(b"refs/heads/") || RefNameRef::new(target).is_err() {
-            let message = format!("'{target}' is not the full name of a branch");
+            let message = format!("'{target}' is not a full branch name, such as refs/heads/main");
             return Err(Error::new(ErrorKind::Options, message));
         }
         let mut push = PackPush::default();
@@ -324,7 +325,7 @@ impl BlockingStore {
         match outcome.verdicts.first() {
             None | Some(RefDecision::Applied) => Ok(outcome.generation),
             Some(_) => {
-                let message = format!("HEAD of '{}' cannot be changed", repository.name());
+                let message = format!("cannot change HEAD of '{}'", repository.name());
                 Err(Error::new(ErrorKind::Conflict, message))
             }
         }
@@ -371,7 +372,9 @@ mod tests {
             "user.name",
         ] {
             let error = settings.set(key.into(), "x".into()).expect_err(key);
-            let expected = format!("'{key}' is not read from a repository of a store");
+            let expected = format!(
+                "servers do not read '{key}' from the configuration of a repository in a store"
+            );
             assert_eq!(error.to_string(), expected);
             let hint = error.hint().expect("it says which keys are read");
             assert!(

@@ -55,7 +55,7 @@ impl<B: StoreBackend> StoreRepository<B> {
     ) -> Result<StackSnapshot> {
         let size = manifest.tables.iter().map(TableRecord::size_bytes);
         if size.fold(0, u64::saturating_add) > MOST_TABLES_BYTES {
-            let message = "tables of the generation are too large";
+            let message = "the ref tables of the generation are too large";
             let path = self.generation_path(manifest.number);
             return Err(Error::new(ErrorKind::Unsupported, message).at_path(path));
         }
@@ -128,7 +128,7 @@ fn open(bytes: Vec<u8>, name: &TableName, kind: Kind) -> Result<RefTable> {
     match table.kind() == kind {
         true => Ok(table),
         false => {
-            let message = "table has another hash function than its repository";
+            let message = "the ref table has another object format than its repository";
             Err(Error::new(ErrorKind::Corrupt, message).at_path(name.as_str()))
         }
     }

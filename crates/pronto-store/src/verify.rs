@@ -72,7 +72,7 @@ impl fmt::Display for StoreProblem {
             StoreProblem::Chain { number } => {
                 write!(
                     f,
-                    "generation {number} does not follow generation {}",
+                    "generation {number} does not name generation {} as its predecessor",
                     number - 1
                 )
             }
@@ -84,7 +84,7 @@ impl fmt::Display for StoreProblem {
                 number,
                 reason,
             } => {
-                write!(f, "'{name}' of generation {number} is wrong: {reason}")
+                write!(f, "'{name}' of generation {number} is corrupt: {reason}")
             }
         }
     }
@@ -285,7 +285,7 @@ fn need(
             problems.push(StoreProblem::Changed {
                 name: object.name,
                 number,
-                reason: format!("generation {other} has another size or digest for it"),
+                reason: format!("generation {other} records another size or digest for it"),
             });
         }
     }

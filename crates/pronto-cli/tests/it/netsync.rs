@@ -220,11 +220,11 @@ fn a_dry_run_reports_and_globs_select() {
     let before = pair.git("one", &["for-each-ref"]);
     let reported = pair.synced(&["-n", "../other", "--exclude", "secret"]);
     assert!(
-        reported.starts_with("Would take 1 commits, 3 objects of "),
+        reported.starts_with("Would receive 1 commit, 3 objects of "),
         "{reported}"
     );
     assert!(
-        reported.contains(" bytes:\n main\nWould give "),
+        reported.contains(" bytes:\n main\nWould send "),
         "{reported}"
     );
     assert_eq!(pair.git("one", &["for-each-ref"]), before);

@@ -73,7 +73,7 @@ fn a_server_waits_for_its_database_and_goes_on_after_a_crash() {
         log.contains("\"generation\":") && log.contains("\"calls\":"),
         "{log}"
     );
-    assert!(log.contains("the database 'postgres' at"), "{log}");
+    assert!(log.contains("database 'postgres' at"), "{log}");
     assert!(!shows_password(&log), "{log}");
 }
 

@@ -446,7 +446,7 @@ fn a_store_that_does_not_answer_is_named() {
     let output = command.output().expect("it starts");
     assert_eq!(output.status.code(), Some(128));
     assert!(
-        stderr(&output).contains("does not answer"),
+        stderr(&output).contains("the call to the store failed"),
         "{}",
         stderr(&output)
     );
@@ -493,7 +493,10 @@ fn damage_and_a_broken_cache_are_told_apart() {
     // One process has the cache.
     let arguments = ["serve", "--store", &world.url, "--cache", "one"];
     let (success, _, err) = world.pronto(&arguments);
-    assert!(!success && err.contains("used by another process"), "{err}");
+    assert!(
+        !success && err.contains("in use by another process"),
+        "{err}"
+    );
     server.signal(Signal::TERM);
     let log = server.end();
     assert!(log.contains(".idx"), "the log names the object: {log}");

@@ -88,7 +88,7 @@ fn store_upkeep_tells_what_it_did() {
     let (success, out, err) = world.pronto(&["store", "upkeep", &world.url, "r"]);
     assert!(success, "{err}");
     assert!(
-        out.starts_with("r: ") && out.contains(" packs became "),
+        out.starts_with("r: ") && out.contains("repacked from "),
         "{out}"
     );
     let (_, out, err) = world.pronto(&["store", "upkeep", &world.url]);

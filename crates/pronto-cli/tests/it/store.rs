@@ -91,7 +91,7 @@ fn round_trip(format: &str) {
     );
     let verified = world.store(&["verify", &url]);
     assert!(
-        verified.contains("1 generations up to 1, 5 objects"),
+        verified.contains("1 generation up to 1, 5 objects"),
         "{verified}"
     );
     assert!(verified.ends_with("0 orphans, 0 problems\n"), "{verified}");
@@ -167,7 +167,7 @@ fn an_empty_repository_keeps_its_branch() {
     let world = World::new("sha1");
     let url = world.url.clone();
     let imported = world.store(&["import", "other", &url, "empty"]);
-    assert_eq!(imported, "1 refs and 0 objects\n");
+    assert_eq!(imported, "1 ref and 0 objects\n");
     world.store(&["export", &url, "empty", "out.git"]);
     let output = world
         .pair
@@ -182,7 +182,7 @@ fn damage_and_mistakes_are_named() {
     world.store(&["import", "one", &url, "r"]);
     let (code, _, err) = world.try_store(&["import", "one", &url, "r"]);
     assert_eq!(code, 128, "{err}");
-    assert!(err.contains("there is a repository 'r' already"), "{err}");
+    assert!(err.contains("repository 'r' already exists"), "{err}");
     let (code, _, err) = world.try_store(&["export", &url, "missing", "out.git"]);
     assert!(
         code == 128 && err.contains("there is no repository 'missing'"),
@@ -210,7 +210,7 @@ fn damage_and_mistakes_are_named() {
         .into_owned();
     let (code, out, _) = world.try_store(&["verify", &url, "r"]);
     assert!(
-        code == 1 && out.contains(&name) && out.contains("1 problems"),
+        code == 1 && out.contains(&name) && out.contains("1 problem"),
         "{out}"
     );
     let (code, _, err) = world.try_store(&["export", &url, "r", "out.git"]);
@@ -271,7 +271,7 @@ fn all_repositories_of_a_directory_are_imported() {
     );
     assert_eq!(
         out,
-        "c: 4 refs and 62 objects\nteam/b: 1 refs and 0 objects\n"
+        "c: 4 refs and 62 objects\nteam/b: 1 ref and 0 objects\n"
     );
     assert_eq!(world.store(&["list", &url]), "a\nc\nteam/b\n");
     let (code, _, err) = world.try_store(&["import", "store", &url]);

@@ -75,7 +75,7 @@ fn keys_of_programs_and_mistakes_are_refused() {
     let url = world.url.as_str();
     let not_read = |key: &str| {
         format!(
-            "fatal: '{key}' is not read from a repository of a store\n\
+            "fatal: servers do not read '{key}' from the configuration of a repository in a store\n\
              hint: the keys are those of receive, transfer, uploadpack, uploadarchive and lsrefs, "
         )
     };
@@ -107,7 +107,7 @@ fn keys_of_programs_and_mistakes_are_refused() {
     refused(&["head", url, "r", "a..b"], "invalid branch name");
     refused(&["list", "--add", url], "'--add' of 'list'");
     let large = "x".repeat(70_000);
-    let bound = format!("hint: it can have at most {}\n", 64 << 10);
+    let bound = format!("hint: the limit is {} bytes\n", 64 << 10);
     refused(&["config", url, "r", "receive.hideRefs", &large], &bound);
     // A key that is not set fails as it does with git.
     assert_eq!(

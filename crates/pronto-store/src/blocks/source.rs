@@ -102,8 +102,8 @@ impl<B: StoreBackend> BlockSource for PackSource<B> {
         if wanted == Some(found.as_bytes()) {
             return Ok(());
         }
-        let message = format!("block {block} of the object has the wrong digest {found}");
-        let hint = "run `pronto store verify` to see which generations are complete";
+        let message = format!("corrupt object: block {block} has the wrong digest {found}");
+        let hint = "run 'pronto store verify' to list the missing and damaged objects";
         let error = Error::new(ErrorKind::Corrupt, message).at_path(&self.0.name);
         Err(to_io(error.with_hint(hint)))
     }
@@ -116,17 +116,17 @@ impl<B: StoreBackend> BlockSource for PackSource<B> {
                 (cache.report)(&error.to_string());
             }
             BlockReport::Damaged { path, block } => cache.report_damage(&format!(
-                "block {block} of '{}' is damaged; fetching it again",
+                "block {block} of cached file '{}' is damaged; downloading it again",
                 path.display()
             )),
             BlockReport::Replaced { path } => cache.report_damage(&format!(
-                "'{}' has a wrong size; fetching it again",
+                "cached file '{}' has the wrong size; downloading it again",
                 path.display()
             )),
             BlockReport::Unwritable { path, error } => {
                 cache.unwritable.fetch_add(1, Ordering::Relaxed);
                 (cache.report)(&format!(
-                    "cannot write '{}', reading from the store: {error}",
+                    "cannot write to cache file '{}', so reading from the store: {error}",
                     path.display()
                 ));
             }

@@ -83,7 +83,7 @@ impl Cloud {
     fn path(&self, name: &str) -> Result<Path> {
         let full = format!("{}{name}", self.prefix);
         Path::parse(full.trim_end_matches('/')).map_err(|error| {
-            let message = format!("'{name}' cannot be the name of an object");
+            let message = format!("invalid object name '{name}'");
             Error::new(ErrorKind::Options, message).because(error)
         })
     }
@@ -162,7 +162,7 @@ impl Bucket for Cloud {
         let found = self.read(name, 0..most.saturating_add(1)).await?;
         match found {
             Some(bytes) if bytes.len() as u64 > most => {
-                let message = format!("object is larger than {most} bytes");
+                let message = format!("the object is larger than {most} bytes");
                 Err(Error::new(ErrorKind::Corrupt, message).at_path(name))
             }
             found => Ok(found),
@@ -246,9 +246,11 @@ impl Bucket for Cloud {
         let objects = listed.result.objects.into_iter();
         let entries: Vec<Entry> = objects.filter_map(|meta| self.entry(&meta)).collect();
         if !entries.is_sorted_by(|a, b| a.name < b.name) {
-            let message = "the store does not list objects in the order of their names";
-            return Err(Error::new(ErrorKind::Unsupported, message)
-                .with_hint("directory buckets of S3 cannot be used"));
+            let message =
+                "the store does not list objects in the order of their names, which pronto needs";
+            return Err(Error::new(ErrorKind::Unsupported, message).with_hint(
+                "use a general purpose bucket: S3 directory buckets are not supported",
+            ));
         }
         Ok(ListingPage {
             entries,
@@ -378,30 +380,65 @@ fn azure(
 }
 
 fn malformed(error: StoreError) -> Error {
-    let message = "cannot use the store: its credentials or its address are malformed";
+    let message = "cannot use the store: malformed credentials or endpoint in the environment";
     Error::new(ErrorKind::Options, message).because(error)
 }
 
+/// The addresses from which credentials are requested if the environment contains none.
+const CREDENTIAL_HOSTS: [&str; 3] = [
+    "169.254.169.254",
+    "169.254.170.",
+    "metadata.google.internal",
+];
+
 /// Returns the error of a call about `name`.
 fn failed(error: &StoreError, name: impl Display) -> Error {
-    let (kind, message) = match error {
-        StoreError::PermissionDenied { .. } | StoreError::Unauthenticated { .. } => {
-            (ErrorKind::Denied, "the store refuses access")
-        }
-        StoreError::NotSupported { .. } | StoreError::NotImplemented { .. } => {
-            (ErrorKind::Unsupported, "the store lacks a feature")
-        }
-        StoreError::NotFound { .. } => (ErrorKind::NoStore, "there is no such bucket"),
-        StoreError::InvalidPath { .. } => (ErrorKind::Options, "the store refuses the name"),
-        _ => (
-            ErrorKind::Unavailable,
-            "the store does not answer as it should",
-        ),
-    };
     // The rest is the XML response of the service.
     let reason = error.to_string();
     let reason = reason.lines().next().unwrap_or_default().to_owned();
-    Error::new(kind, message)
-        .at_path(name.to_string())
-        .because(reason)
+    let lacks_credentials = CREDENTIAL_HOSTS.iter().any(|host| reason.contains(host));
+    let (kind, message) = match error {
+        StoreError::PermissionDenied { .. } | StoreError::Unauthenticated { .. } => {
+            (ErrorKind::Denied, "the store denies access".to_owned())
+        }
+        StoreError::NotSupported { .. } | StoreError::NotImplemented { .. } => (
+            ErrorKind::Unsupported,
+            "the store does not support this operation".to_owned(),
+        ),
+        StoreError::NotFound { .. } => (ErrorKind::NoStore, "no such bucket".to_owned()),
+        StoreError::InvalidPath { .. } => (
+            ErrorKind::Options,
+            "the store rejects the object name".to_owned(),
+        ),
+        _ if lacks_credentials => (
+            ErrorKind::Unavailable,
+            "no credentials for the store in the environment".to_owned(),
+        ),
+        _ => (
+            ErrorKind::Unavailable,
+            format!("the call to the store failed: {}", root_cause(error)),
+        ),
+    };
+    let mut failed = Error::new(kind, message).because(reason);
+    if lacks_credentials {
+        failed = failed.with_hint(
+            "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, GOOGLE_SERVICE_ACCOUNT, or \
+             AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY",
+        );
+    }
+    let name = name.to_string();
+    match name.is_empty() {
+        true => failed,
+        false => failed.at_path(name),
+    }
+}
+
+/// Returns the first line of the innermost error.
+fn root_cause(error: &StoreError) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    let text = cause.to_string();
+    text.lines().next().unwrap_or_default().to_owned()
 }

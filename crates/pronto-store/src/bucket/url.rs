@@ -39,7 +39,7 @@ impl StoreLocation {
     /// Fails with [`ErrorKind::Options`] if `url` is not the URL of a store.
     pub fn parse(url: &str, environment: &Environment) -> Result<Self> {
         let wrong = |why: &str| {
-            let message = format!("'{url}' is not the address of a store: {why}");
+            let message = format!("invalid store URL '{url}': {why}");
             let hint = "use s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX or file:///DIRECTORY";
             Error::new(ErrorKind::Options, message).with_hint(hint)
         };
@@ -48,7 +48,7 @@ impl StoreLocation {
             .ok_or_else(|| wrong("it has no scheme"))?;
         if scheme == "file" {
             if !rest.starts_with('/') {
-                return Err(wrong("the path of the directory must begin with a slash"));
+                return Err(wrong("the directory must be an absolute path"));
             }
             return Ok(StoreLocation {
                 service: BucketService::Directory(rest.into()),
@@ -59,12 +59,12 @@ impl StoreLocation {
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
         if bucket.is_empty() || !bucket.bytes().all(plain) {
-            return Err(wrong("the name of the bucket is not valid"));
+            return Err(wrong("the bucket name is invalid"));
         }
         let prefix = prefix.trim_end_matches('/');
         let is_sound = |part: &str| !matches!(part, "" | "." | "..") && part.bytes().all(plain);
         if !prefix.is_empty() && !prefix.split('/').all(is_sound) {
-            return Err(wrong("the prefix is not valid"));
+            return Err(wrong("the prefix is invalid"));
         }
         let bucket = bucket.to_owned();
         let (service, variables) = match scheme {

@@ -46,7 +46,7 @@ impl<B: StoreBackend> StoreRepository<B> {
     /// the refs cannot be created, and with the errors of the store.
     pub async fn create(&self, creating: &Creating, content: PackPush) -> Result<()> {
         if !creating.policy.is_safe() {
-            let message = "grace period or retention is too short";
+            let message = "the grace period or the retention is too short";
             return Err(Error::new(ErrorKind::Options, message));
         }
         let nothing = self.before(creating).await?;
@@ -58,7 +58,8 @@ impl<B: StoreBackend> StoreRepository<B> {
                 .iter()
                 .any(|verdict| *verdict != RefDecision::Applied)
         {
-            let message = "the refs of the new repository cannot exist beside each other";
+            let message =
+                "the refs of the new repository conflict: one name is a directory of another";
             return Err(Error::new(ErrorKind::Options, message));
         }
         let bytes = match &plan.next {
@@ -163,7 +164,7 @@ impl<B: StoreBackend> StoreRepository<B> {
     }
 
     fn exists(&self) -> Error {
-        let message = format!("there is a repository '{}' already", self.name());
+        let message = format!("repository '{}' already exists", self.name());
         Error::new(ErrorKind::Exists, message)
     }
 }

@@ -70,7 +70,7 @@ impl DatabaseAddress {
         config.target_session_attrs(TargetSessionAttrs::ReadWrite);
         let has_at = |host: &Host| matches!(host, Host::Tcp(name) if name.contains('@'));
         if config.get_hosts().iter().any(has_at) {
-            return Err(wrong("an '@' in the password must be written as %40"));
+            return Err(wrong("write '@' in the password as %40"));
         }
         let target = target_of(&config);
         if config.get_password().is_none()
@@ -169,7 +169,7 @@ fn encrypts(mode: &str) -> Result<bool> {
         // The name in the certificate is always verified.
         "require" | "verify-full" => Ok(true),
         _ => Err(wrong(
-            "sslmode must be disable, require or verify-full; the last two are the same",
+            "sslmode must be 'disable', 'require' or 'verify-full'; the last two are equivalent",
         )),
     }
 }
@@ -186,14 +186,14 @@ fn decode(text: &str) -> Result<String> {
         }
         let digits = rest.get(..2).and_then(|two| std::str::from_utf8(two).ok());
         let byte = digits.and_then(|two| u8::from_str_radix(two, 16).ok());
-        bytes.push(byte.ok_or_else(|| wrong("a percent sign needs two hexadecimal digits"))?);
+        bytes.push(byte.ok_or_else(|| wrong("'%' must be followed by two hexadecimal digits"))?);
         rest = &rest[2..];
     }
     String::from_utf8(bytes).map_err(|_| wrong("a parameter is not UTF-8"))
 }
 
 fn wrong(why: &str) -> Error {
-    let message = format!("this is not the address of a database: {why}");
+    let message = format!("invalid database URL: {why}");
     let hint =
         "use postgres://USER@HOST:PORT/DATABASE, and keep the password in ~/.pgpass or PGPASSWORD";
     Error::new(ErrorKind::Options, message).with_hint(hint)

@@ -38,13 +38,13 @@ impl DatabaseTls {
                     added.map_err(|error| wrong(error.to_string()))?;
                 }
                 if roots.is_empty() {
-                    return Err(wrong("there is none".to_owned()));
+                    return Err(wrong("the file contains no certificates".to_owned()));
                 }
                 roots
             }
         };
         let mut config = tls::config(roots)
-            .map_err(|error| Error::new(ErrorKind::Options, "cannot use TLS").because(error))?;
+            .map_err(|error| Error::new(ErrorKind::Options, "cannot set up TLS").because(error))?;
         config.alpn_protocols = vec![b"postgresql".to_vec()];
         Ok(DatabaseTls(Arc::new(config)))
     }

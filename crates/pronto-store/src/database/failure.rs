@@ -19,7 +19,7 @@ struct Explained {
 }
 
 impl Explained {
-    const SILENT: Self = Explained::new(ErrorKind::Unavailable, "does not answer");
+    const SILENT: Self = Explained::new(ErrorKind::Unavailable, "does not respond");
 
     const fn new(kind: ErrorKind, message: &'static str) -> Self {
         Explained {
@@ -49,9 +49,9 @@ pub(super) fn not_connected(error: &SqlError, name: &str) -> Error {
         (Some(code), _) => of_code(code),
         (None, Some(cause)) => of_io(cause),
         (None, None) if error.is_closed() => Explained::SILENT,
-        (None, None) => Explained::new(ErrorKind::Denied, "does not let this program in").with_hint(
-            "check the password (in ~/.pgpass or PGPASSWORD); if the server has no TLS, sslmode=disable in the \
-             address connects without it",
+        (None, None) => Explained::new(ErrorKind::Denied, "rejects the connection").with_hint(
+            "check the password in ~/.pgpass or PGPASSWORD; if the server has no TLS, add \
+             sslmode=disable to the URL",
         ),
     };
     explain(error, name, explained)
@@ -72,8 +72,8 @@ fn of_io(error: &io::Error) -> Explained {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
     match inner {
         Some(rustls::Error::InvalidCertificate(_)) => {
-            Explained::new(ErrorKind::Denied, "has a certificate that is not trusted")
-                .with_hint("sslrootcert=FILE in the address names the certificate of its authority")
+            Explained::new(ErrorKind::Denied, "has an untrusted certificate")
+                .with_hint("add sslrootcert=FILE to the URL, with the certificate of its authority")
         }
         _ => Explained::SILENT,
     }
@@ -107,24 +107,25 @@ pub(super) fn ends_connection(code: &SqlState) -> bool {
 fn of_code(code: &SqlState) -> Explained {
     match code.code() {
         "3D000" => Explained::new(ErrorKind::NoStore, "does not exist")
-            .with_hint("make it with `createdb`; the tables in it are made by this program"),
-        "42501" => Explained::new(ErrorKind::Denied, "refuses access").with_hint(
-            "let the user create tables once, and then SELECT, INSERT and DELETE rows of \
-             pronto_generations, and SELECT those of pronto_schema",
+            .with_hint("create it with 'createdb'; pronto creates its tables"),
+        "42501" => Explained::new(ErrorKind::Denied, "denies access").with_hint(
+            "grant the user CREATE for the first start, and SELECT, INSERT and DELETE on \
+             pronto_generations and SELECT on pronto_schema",
         ),
-        "42P01" => Explained::new(ErrorKind::NoStore, "has lost its tables")
-            .with_hint("restore them, or start the servers again to make them"),
+        "42P01" => Explained::new(ErrorKind::NoStore, "lacks the tables of pronto").with_hint(
+            "restore the tables from a backup, or restart the servers to create empty ones",
+        ),
         code => match code.get(..2) {
             // Authorization errors.
-            Some("28") => Explained::new(ErrorKind::Denied, "refuses the user").with_hint(
-                "check user, password and pg_hba.conf; the password may be in ~/.pgpass or PGPASSWORD",
+            Some("28") => Explained::new(ErrorKind::Denied, "rejects the user").with_hint(
+                "check the user, pg_hba.conf, and the password in ~/.pgpass or PGPASSWORD",
             ),
             // Connection errors, read-only standbys, conflicts, lack of resources, operator
             // intervention, and system errors.
             Some("08" | "25" | "40" | "53" | "55" | "57" | "58" | "XX") => {
-                Explained::new(ErrorKind::Unavailable, "does not answer as it should")
+                Explained::new(ErrorKind::Unavailable, "reports an error")
             }
-            _ => Explained::new(ErrorKind::Unsupported, "refuses a statement"),
+            _ => Explained::new(ErrorKind::Unsupported, "rejects a statement"),
         },
     }
 }

@@ -22,7 +22,7 @@ pub(super) struct DatabaseUser {
 impl fmt::Display for DatabaseUser {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (database, host, port) = (&self.database, &self.host, self.port);
-        write!(f, "the database '{database}' at '{host}:{port}'")
+        write!(f, "database '{database}' at '{host}:{port}'")
     }
 }
 
@@ -41,7 +41,7 @@ pub(super) fn find(target: &DatabaseUser, environment: &Environment) -> Result<O
         return Ok(None);
     };
     let wrong = |why: &str| {
-        let message = format!("cannot use the passwords in '{}': {why}", path.display());
+        let message = format!("cannot use password file '{}': {why}", path.display());
         Error::new(ErrorKind::Options, message)
     };
     let file = match untrusted::open(&path, SymlinkPolicy::Follow) {
@@ -56,7 +56,7 @@ pub(super) fn find(target: &DatabaseUser, environment: &Environment) -> Result<O
     let mode = found.mode();
     if mode & 0o077 != 0 {
         let hint = format!("chmod 600 {}", path.display());
-        return Err(wrong("others may read them").with_hint(hint));
+        return Err(wrong("the file is readable by other users").with_hint(hint));
     }
     Ok(bytes
         .split(|byte| *byte == b'\n')

@@ -107,7 +107,7 @@ impl ConnectionPool {
         parameters: &[(&(dyn ToSql + Sync), Type)],
     ) -> Result<Vec<Row>> {
         let Ok(turn) = timeout(WAIT, self.turns.acquire()).await else {
-            return Err(self.silent("has too many calls of this process"));
+            return Err(self.silent("is overloaded: too many calls of this process are waiting"));
         };
         let connected = match self.take_idle() {
             Some(connected) => connected,
@@ -117,7 +117,7 @@ impl ConnectionPool {
         let answer = timeout(ANSWER, client.query_typed(statement, parameters)).await;
         let Ok(answer) = answer else {
             // The response may still be received later, so the connection is unusable.
-            return Err(self.silent("does not answer"));
+            return Err(self.silent("does not respond"));
         };
         let is_sound = match &answer {
             Ok(_) => true,
@@ -162,7 +162,7 @@ impl ConnectionPool {
         let most = each * hosts.saturating_mul(2).saturating_add(1);
         let connected = match timeout(most, self.connect_now()).await {
             Ok(connected) => connected,
-            Err(_) => Err(self.silent("does not take connections")),
+            Err(_) => Err(self.silent("does not accept connections in time")),
         };
         let mut outage = self.outage();
         match &connected {
@@ -211,11 +211,12 @@ impl ConnectionPool {
                 SchemaState::Current => *is_prepared = true,
                 SchemaState::Newer(version) => {
                     let message = format!(
-                        "{} has tables of version {version}, and this program knows those up to {}",
+                        "{} has tables of version {version}, but this program supports only \
+                         versions up to {}",
                         self.name(),
                         schema::VERSION
                     );
-                    let hint = "use the newest pronto for all servers of the store";
+                    let hint = "upgrade pronto on this machine";
                     return Err(Error::new(ErrorKind::Unsupported, message).with_hint(hint));
                 }
             }

@@ -43,7 +43,7 @@ impl BlockingStore {
         check_source(source)?;
         let generation = self.wait(target.latest())?;
         if generation.manifest.hash != source.object_hash() {
-            let message = "the repository in the store has another object format";
+            let message = "the repository in the store has another object format than the source";
             return Err(Error::new(ErrorKind::Unsupported, message));
         }
         let updates = differences(&generation, updates_of(source)?)?;
@@ -76,9 +76,9 @@ impl BlockingStore {
         {
             true => Ok(written),
             false => {
-                let message =
-                    "another process changed refs of the repository in the store meanwhile";
-                let hint = "let nobody push there before it serves in place of the old one, and repeat this";
+                let message = "another process changed refs of the repository in the store";
+                let hint =
+                    "disable pushes to the repository in the store, and run the command again";
                 Err(Error::new(ErrorKind::Conflict, message).with_hint(hint))
             }
         }

@@ -26,12 +26,12 @@ impl Manifest {
     pub fn decode(bytes: &Bytes) -> Result<Manifest> {
         let newer = bytes.starts_with(b"pronto generation ");
         if newer && !bytes.starts_with(FIRST_LINE.as_bytes()) {
-            let message = "generation has a format that this version does not read";
+            let message = "the manifest has a newer format than this version of pronto supports";
             return Err(crate::Error::new(ErrorKind::Unsupported, message)
-                .with_hint("update all servers before one of them writes"));
+                .with_hint("upgrade all servers before one of them writes"));
         }
         if !newer {
-            return Err(corrupt("object is not a generation", 0));
+            return Err(corrupt("not a generation manifest", 0));
         }
         let body = verified(bytes)?;
         let mut reader = Reader {
@@ -41,9 +41,9 @@ impl Manifest {
         };
         let manifest = reader.manifest()?;
         if reader.at != reader.end {
-            return Err(corrupt("unexpected line in a generation", reader.at));
+            return Err(corrupt("corrupt manifest: unexpected line", reader.at));
         }
-        check(&manifest).map_err(|why| corrupt(why, 0))?;
+        check(&manifest).map_err(|why| corrupt(&format!("corrupt manifest: {why}"), 0))?;
         Ok(manifest)
     }
 }
@@ -57,9 +57,9 @@ fn verified(bytes: &Bytes) -> Result<usize> {
         .and_then(|text| text.strip_prefix("checksum ")?.strip_suffix('\n'))
         .and_then(Digest::parse);
     match digest {
-        None => Err(corrupt("generation has no checksum", body)),
+        None => Err(corrupt("corrupt manifest: no checksum", body)),
         Some(digest) if digest == Digest::of(&bytes[..body]) => Ok(body),
-        Some(_) => Err(corrupt("checksum of the generation does not match", body)),
+        Some(_) => Err(corrupt("corrupt manifest: checksum mismatch", body)),
     }
 }
 
@@ -131,7 +131,10 @@ impl<'a> Reader<'a> {
         let mut all = Vec::new();
         while self.starts_with(word) {
             if all.len() == most {
-                return Err(corrupt("generation has too many lines of a kind", self.at));
+                return Err(corrupt(
+                    "corrupt manifest: too many lines of one kind",
+                    self.at,
+                ));
             }
             all.push(read(self)?);
         }
@@ -147,7 +150,7 @@ impl<'a> Reader<'a> {
         let is_promisor = match flags {
             "-" => false,
             "promisor" => true,
-            _ => return Err(corrupt("unknown property of a pack", self.at)),
+            _ => return Err(corrupt("corrupt manifest: unknown pack property", self.at)),
         };
         let files = self.many("file ", FileKind::ALL.len(), Self::file)?;
         Ok(StoredPack {
@@ -191,7 +194,7 @@ impl<'a> Reader<'a> {
                 _ => return Ok(tables),
             };
             if tables.len() == super::MOST_TABLES {
-                return Err(corrupt("generation has too many tables", self.at));
+                return Err(corrupt("corrupt manifest: too many tables", self.at));
             }
             let [min, max, upload, size] = rest;
             let (min, max) = (self.parse(decimal(min))?, self.parse(decimal(max))?);
@@ -226,7 +229,7 @@ impl<'a> Reader<'a> {
         let words = [(); 4].map(|()| words.next());
         match words {
             [Some(min), Some(max), Some(upload), Some(last)] => Ok([min, max, upload, last]),
-            _ => Err(corrupt("malformed line in a generation", at)),
+            _ => Err(corrupt("corrupt manifest: malformed line", at)),
         }
     }
 
@@ -243,10 +246,14 @@ impl<'a> Reader<'a> {
     /// Returns bytes that are followed by a line feed.
     fn content(&mut self, size: u64, most: usize) -> Result<Bytes> {
         let size = usize::try_from(size).ok().filter(|size| *size <= most);
-        let size = size.ok_or_else(|| corrupt("content in a generation is too large", self.at))?;
+        let size = size
+            .ok_or_else(|| corrupt("corrupt manifest: embedded content is too large", self.at))?;
         let end = self.at + size;
         if end >= self.end || self.bytes[end] != b'\n' {
-            return Err(corrupt("content in a generation has another size", self.at));
+            return Err(corrupt(
+                "corrupt manifest: embedded content has the wrong size",
+                self.at,
+            ));
         }
         let content = self.bytes.slice(self.at..end);
         self.at = end + 1;
@@ -260,7 +267,7 @@ impl<'a> Reader<'a> {
     /// Returns the rest of the line after `word` and a space.
     fn rest(&mut self, word: &str) -> Result<&'a str> {
         let at = self.at;
-        let malformed = || corrupt("malformed line in a generation", at);
+        let malformed = || corrupt("corrupt manifest: malformed line", at);
         let left = &self.bytes[at..self.end];
         let left = &left[..left.len().min(LONGEST_LINE)];
         let len = left.iter().position(|byte| *byte == b'\n');
@@ -280,12 +287,12 @@ impl<'a> Reader<'a> {
         let found = [(); N].map(|()| words.next().unwrap_or_default());
         match words.next().is_none() && !found.contains(&"") {
             true => Ok(found),
-            false => Err(corrupt("malformed line in a generation", at)),
+            false => Err(corrupt("corrupt manifest: malformed line", at)),
         }
     }
 
     fn parse<T>(&self, value: Option<T>) -> Result<T> {
-        value.ok_or_else(|| corrupt("malformed line in a generation", self.at))
+        value.ok_or_else(|| corrupt("corrupt manifest: malformed line", self.at))
     }
 }
 

@@ -36,7 +36,7 @@ impl Manifest {
             || self.config.len() > super::MOST_CONFIG_BYTES
         {
             let why = format!("generation {} has too many packs or tables", self.number);
-            let hint = "let upkeep run for this repository";
+            let hint = "run 'pronto store upkeep' for this repository";
             return Err(Error::new(ErrorKind::Unsupported, why).with_hint(hint));
         }
         Ok(out.into())

@@ -80,21 +80,21 @@ impl fmt::Display for UpkeepPass {
         let mut parts = Vec::new();
         if let Some(repacked) = self.repacked {
             let (before, after) = (repacked.packs_before, repacked.packs_after);
-            parts.push(format!("{before} packs became {after}"));
+            parts.push(format!("repacked from {before} to {after} packs"));
         }
         if self.merges > 0 {
-            parts.push(format!("tables of refs merged {} times", self.merges));
+            parts.push(format!("merges of ref tables: {}", self.merges));
         }
         let deleted = self.deleted;
         let objects = deleted.dropped + deleted.orphans;
         if deleted.generations + objects > 0 {
             let generations = deleted.generations;
             parts.push(format!(
-                "{generations} generations and {objects} objects deleted"
+                "deleted generations: {generations}, deleted objects: {objects}"
             ));
         }
         if self.was_overtaken {
-            parts.push("another process changed the repository meanwhile".to_owned());
+            parts.push("stopped because another process changed the repository".to_owned());
         }
         match parts.is_empty() {
             true => f.write_str("nothing to do"),
@@ -200,8 +200,10 @@ impl BlockingStore {
             return Ok(stored.min(own));
         }
         let seconds = behind.as_secs();
-        let message = format!("the clock of this machine is {seconds} s behind that of the store");
-        let hint = "set it, for instance with NTP: upkeep keeps unreachable objects by it";
+        let message =
+            format!("the clock of this machine is {seconds} s behind the clock of the store");
+        let hint = "set the clock, for example with NTP: upkeep uses it to decide which \
+                    unreachable objects to delete";
         Err(crate::Error::new(ErrorKind::Clock, message).with_hint(hint))
     }
 

@@ -70,7 +70,7 @@ fn a_damaged_pack_of_the_store_is_named_and_never_served() {
     let node = world.node();
     let reported = fail(&world, &node, "missing");
     assert!(
-        reported.contains(&name) && reported.contains("not in the store"),
+        reported.contains(&name) && reported.contains("the store lacks an object"),
         "{reported}"
     );
     fs::write(&object, &whole).expect("writable");

@@ -326,7 +326,7 @@ fn a_database_that_refuses_says_why_and_never_the_password() {
         let node = open(folder.path(), url);
         let error = node.store.check().expect_err(url);
         let text = format!("{error} {error:?} {:?}", error.hint());
-        assert!(text.contains("the database '"), "{text}");
+        assert!(text.contains("database '"), "{text}");
         let is_shown = text.contains("secret") || text.contains("%73") || shows_password(&text);
         assert!(!is_shown, "{text}");
         (*error.kind(), text)

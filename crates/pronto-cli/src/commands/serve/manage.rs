@@ -9,6 +9,7 @@ use pronto_server::users::{TokenMode, Users};
 use super::Args;
 use super::git::{change, failure, managed};
 use super::subcommands::{Manage, RepositoryCommand, UserCommand};
+use crate::commands::shared::counted;
 use crate::{CliError, Context, ExitCode};
 
 impl Manage {
@@ -71,11 +72,6 @@ fn list_users(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> 
         writeln!(context.out, "{}\t{tokens}\t{keys}", user.name)?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn counted(count: usize, noun: &str) -> String {
-    let ending = if count == 1 { "" } else { "s" };
-    format!("{count} {noun}{ending}")
 }
 
 fn repositories(args: &Args, context: &mut Context) -> Result<Repositories, CliError> {

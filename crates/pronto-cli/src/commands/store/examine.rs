@@ -6,6 +6,7 @@ use pronto::Watch;
 
 use super::arguments::{CommonArguments, ListArguments, Verify};
 use super::server::OpenStoredRepository;
+use crate::commands::shared::counted;
 use crate::{CliError, Context, ExitCode};
 
 impl Verify {
@@ -33,13 +34,13 @@ impl Verify {
             }
             writeln!(
                 context.out,
-                "{name}: {} generations up to {}, {} objects of {} bytes, {} orphans, {} problems",
-                verified.generations,
+                "{name}: {} up to {}, {} of {}, {}, {}",
+                counted(verified.generations, "generation"),
                 verified.newest,
-                verified.objects,
-                verified.bytes,
-                verified.orphans,
-                verified.problems.len()
+                counted(verified.objects, "object"),
+                counted(verified.bytes, "byte"),
+                counted(verified.orphans, "orphan"),
+                counted(verified.problems.len(), "problem")
             )?;
         }
         Ok(match is_whole {

@@ -10,6 +10,7 @@ use pronto_store::{BlockingStore, CopyCounts};
 
 use super::arguments::{CommonArguments, ImportArguments};
 use super::server::scratch;
+use crate::commands::shared::counted;
 use crate::{CliError, Context, ExitCode};
 
 impl ImportArguments {
@@ -38,7 +39,8 @@ impl ImportArguments {
         let found = pronto::upload_pack::find(&source, &environment)?;
         let written = self.import(common, found.git_dir(), store, name, context)?;
         let (refs, objects) = (written.refs, written.objects);
-        writeln!(context.out, "{refs} refs and {objects} objects")?;
+        let (refs, objects) = (counted(refs, "ref"), counted(objects, "object"));
+        writeln!(context.out, "{refs} and {objects}")?;
         Ok(ExitCode::SUCCESS)
     }
 
@@ -67,7 +69,8 @@ impl ImportArguments {
                 .and_then(|found| self.import(common, found.git_dir(), store, name, context));
             match written {
                 Ok(CopyCounts { refs, objects, .. }) => {
-                    writeln!(context.out, "{name}: {refs} refs and {objects} objects")?;
+                    let (refs, objects) = (counted(refs, "ref"), counted(objects, "object"));
+                    writeln!(context.out, "{name}: {refs} and {objects}")?;
                 }
                 Err(error) => {
                     context.remark(&format!("{name}: {error}"));

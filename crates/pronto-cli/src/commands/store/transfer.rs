@@ -11,6 +11,7 @@ use pronto_store::{CopySource, EXPORT_OK, EXPORT_OK_FILE};
 
 use super::arguments::{CommonArguments, CopyArguments, Export};
 use super::server::{DatabaseOption, OpenStoredRepository, open, scratch};
+use crate::commands::shared::counted;
 use crate::{CliError, Context, ExitCode};
 
 impl Export {
@@ -83,11 +84,12 @@ impl CopyArguments {
             .store
             .copy(&generation, source, &to.repository, &scratch, &watch)?;
         context.settle();
-        let (number, refs, objects) = (generation.number(), written.refs, written.objects);
-        writeln!(
-            context.out,
-            "generation {number}: {refs} refs and {objects} objects"
-        )?;
+        let number = generation.number();
+        let (refs, objects) = (
+            counted(written.refs, "ref"),
+            counted(written.objects, "object"),
+        );
+        writeln!(context.out, "generation {number}: {refs} and {objects}")?;
         Ok(ExitCode::SUCCESS)
     }
 }

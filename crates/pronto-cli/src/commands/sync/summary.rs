@@ -8,6 +8,7 @@ use pronto_netsync::session::Report;
 use pronto_peer::{BranchRelation, Moved};
 
 use super::super::peers::quoted;
+use super::super::shared::counted;
 
 /// The result of a sync.
 pub(super) struct SyncSummary<'a> {
@@ -67,13 +68,13 @@ impl SyncSummary<'_> {
         let report = self.report;
         let directions = [
             (
-                "Would take",
+                "Would receive",
                 report.incoming_plan,
                 &report.theirs,
                 &report.incoming,
             ),
             (
-                "Would give",
+                "Would send",
                 report.outgoing_plan,
                 &report.ours,
                 &report.outgoing,
@@ -89,8 +90,10 @@ impl SyncSummary<'_> {
             is_nothing = false;
             writeln!(
                 out,
-                "{title} {} commits, {} objects of {} bytes:",
-                plan.commits, plan.objects, plan.bytes
+                "{title} {}, {} of {}:",
+                counted(plan.commits, "commit"),
+                counted(plan.objects, "object"),
+                counted(plan.bytes, "byte")
             )?;
             for name in names {
                 writeln!(out, " {name}")?;
