@@ -62,9 +62,11 @@ impl ErrorKind {
 }
 
 pub(crate) fn malformed(message: impl Into<String>) -> Error {
+    let message = format!("netsync protocol error: {}", message.into());
     Error::new(ErrorKind::Malformed, message)
 }
 
 pub(crate) fn exceeded(message: impl Into<String>) -> Error {
+    let message = format!("netsync protocol error: {}", message.into());
     Error::new(ErrorKind::Exceeded, message)
 }

@@ -139,7 +139,7 @@ impl FrameHeader {
         let length = u32::from_le_bytes(*length) as usize;
         if !(2..=MAX_FRAME_BYTES).contains(&length) {
             return Err(malformed(format!(
-                "a frame of {length} bytes where 2 to {MAX_FRAME_BYTES} are allowed"
+                "a frame has {length} bytes, but 2 to {MAX_FRAME_BYTES} are allowed"
             )));
         }
         let [_, _, _, _, kind, channel, ..] = *bytes else {
@@ -147,15 +147,17 @@ impl FrameHeader {
         };
         let known = FrameType::from_byte(kind);
         if known.is_none() && kind < FIRST_IGNORED_TYPE {
-            return Err(malformed(format!("a frame of unknown type {kind}")));
+            return Err(malformed(format!("unknown frame type {kind}")));
         }
         let Some(channel) = Channel::from_byte(channel) else {
-            return Err(malformed(format!("a frame on unknown channel {channel}")));
+            return Err(malformed(format!(
+                "a frame on the unknown channel {channel}"
+            )));
         };
         // A frame on another channel would evade the credit of its own channel.
         if known.is_some_and(|known| known.channel() != channel) {
             return Err(malformed(format!(
-                "a frame of type {kind} on channel {}",
+                "a frame of type {kind} on the wrong channel {}",
                 channel.index()
             )));
         }

@@ -52,7 +52,7 @@ fn choice<T: Copy>(
 ) -> Result<T, Error> {
     let offset = cursor.offset() as u64;
     let byte = cursor.byte()?;
-    from(byte).ok_or_else(|| malformed(format!("{what} {byte} is not known")).at_offset(offset))
+    from(byte).ok_or_else(|| malformed(format!("unknown {what} {byte}")).at_offset(offset))
 }
 
 /// Encodes marks as bits, starting with the least significant bit of the first byte. The padding
@@ -74,7 +74,7 @@ fn read_marks(cursor: &mut Cursor<'_>) -> Result<Vec<bool>, Error> {
     let bytes = cursor.take(count.div_ceil(8))?;
     let is_set = |at: usize| bytes[at / 8] >> (at % 8) & 1 != 0;
     if (count..bytes.len() * 8).any(is_set) {
-        return Err(malformed("marks behind the last").at_offset(offset));
+        return Err(malformed("marks after the last expected mark").at_offset(offset));
     }
     Ok((0..count).map(is_set).collect())
 }

@@ -48,7 +48,7 @@ pub const VERSION: u64 = 1;
 /// The largest number of bytes that are read from a peer before its greeting is complete.
 pub const GREETING_BYTES: usize = 16 * 1024;
 
-const LONG_GREETING: &str = "a greeting of more than 16384 bytes";
+const LONG_GREETING: &str = "the greeting has more than 16384 bytes";
 
 /// The options of one side of a session.
 #[derive(Clone, Debug)]
@@ -247,7 +247,7 @@ impl<R: SyncRepository> SyncSession<R> {
         self.has_failed = true;
         Err(Error::new(
             ErrorKind::Closed,
-            "the peer ended the connection before the session was over",
+            "the peer closed the connection before the end of the session",
         ))
     }
 
@@ -339,7 +339,7 @@ impl<R: SyncRepository> SyncSession<R> {
         let kind = *error.kind();
         // The details of a repository error are reported only to the owner of the repository.
         let text = match kind {
-            ErrorKind::Repository => "the repository of the peer failed".to_owned(),
+            ErrorKind::Repository => "an operation on the repository failed".to_owned(),
             _ => error.message().to_owned(),
         };
         let mut body = Vec::new();

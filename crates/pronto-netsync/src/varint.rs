@@ -52,7 +52,7 @@ impl<'a> Cursor<'a> {
         let rest = &self.bytes[self.at..];
         let Some(taken) = rest.get(..count) else {
             return Err(malformed(format!(
-                "a field of {count} bytes where {} are left",
+                "a field has {count} bytes, but only {} are left",
                 rest.len()
             ))
             .at_offset(self.at as u64));
@@ -77,14 +77,13 @@ impl<'a> Cursor<'a> {
             value |= u64::from(byte & 0x7f) << shift;
             if byte & 0x80 == 0 {
                 if byte == 0 && shift > 0 {
-                    return Err(
-                        malformed("a number longer than it need be").at_offset(start as u64)
-                    );
+                    return Err(malformed("a number is not encoded in the shortest form")
+                        .at_offset(start as u64));
                 }
                 return Ok(value);
             }
         }
-        Err(malformed("a number of more than 64 bits").at_offset(start as u64))
+        Err(malformed("a number has more than 64 bits").at_offset(start as u64))
     }
 
     /// Reads the next integer, which is a count or a length.
@@ -98,7 +97,7 @@ impl<'a> Cursor<'a> {
         match usize::try_from(value) {
             Ok(length) if length <= limit => Ok(length),
             _ => Err(
-                malformed(format!("{value} where at most {limit} is allowed"))
+                malformed(format!("{value} is larger than the limit {limit}"))
                     .at_offset(start as u64),
             ),
         }
@@ -121,9 +120,10 @@ impl<'a> Cursor<'a> {
         if self.is_at_end() {
             return Ok(());
         }
-        Err(
-            malformed(format!("{} bytes too many", self.bytes.len() - self.at))
-                .at_offset(self.at as u64),
-        )
+        Err(malformed(format!(
+            "{} extra bytes at the end",
+            self.bytes.len() - self.at
+        ))
+        .at_offset(self.at as u64))
     }
 }

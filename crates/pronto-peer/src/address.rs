@@ -33,8 +33,8 @@ impl NetsyncAddress {
         let path = rest[end..].trim_start_with(|slash| slash == '/');
         let found = rest[..end].to_str().ok().and_then(split_host);
         let HostPort { host, port } = found.ok_or_else(|| {
-            let message = format!("'{address}' is no address of a peer");
-            let hint = "an address is netsync://HOST[:PORT][/PATH]";
+            let message = format!("invalid peer address '{address}'");
+            let hint = "use netsync://HOST[:PORT][/PATH]";
             Error::new(ErrorKind::InvalidInput, message).with_hint(hint)
         })?;
         Ok(Some(NetsyncAddress {

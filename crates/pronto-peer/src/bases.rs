@@ -247,6 +247,6 @@ fn unreadable(error: pronto::Error) -> pronto_pack::Error {
 
 #[cold]
 fn too_much() -> pronto_pack::Error {
-    let message = "its deltas build on more than is taken at once";
+    let message = "the delta bases of the segment exceed the limit of this session";
     pronto_pack::Error::new(pronto_pack::ErrorKind::Limit, message)
 }

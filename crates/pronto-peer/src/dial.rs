@@ -97,8 +97,8 @@ pub fn connect_process(
             command
         }
         _ => {
-            let message = format!("'{}' is no address of a peer", dial.address);
-            let hint = "give a path, ssh://HOST/PATH, or HOST:PATH";
+            let message = format!("invalid peer address '{}'", dial.address);
+            let hint = "use a path, ssh://HOST/PATH, HOST:PATH or netsync://HOST[:PORT]/PATH";
             return Err(Error::new(ErrorKind::InvalidInput, message).with_hint(hint));
         }
     };
@@ -149,7 +149,9 @@ impl ProcessPeer {
         if status.success() {
             return Ok(());
         }
-        Err(failed(format!("the peer ended with {status}")))
+        Err(failed(format!(
+            "the program of the peer failed with {status}"
+        )))
     }
 }
 

@@ -84,7 +84,9 @@ impl PeerRepository {
         let is_sound =
             names::is_shared(full) && names::fits(full) && name::is_valid(full, name::Form::Full);
         if !is_sound || full == "refs/heads/HEAD" {
-            return Ok(Some("the server takes no ref of this name".to_owned()));
+            return Ok(Some(
+                "the server does not accept a ref with this name".to_owned(),
+            ));
         }
         if self.hidden.hides(full) {
             return Ok(Some("the ref is hidden".to_owned()));
@@ -94,10 +96,10 @@ impl PeerRepository {
         let creates = matches!(own, ServerRefValue::Missing);
         let refusal = match own {
             ServerRefValue::Symbolic => {
-                Some("the server has a symbolic ref of this name".to_owned())
+                Some("the server has a symbolic ref with this name".to_owned())
             }
             ServerRefValue::Object(id) if !is_branch && id != offer.id => {
-                Some("the server has another object of this name".to_owned())
+                Some("the server already has another object under this name".to_owned())
             }
             ServerRefValue::Object(_) if is_branch && is_checked_out(&self.repository, offer)? => {
                 Some("the branch is checked out on the server".to_owned())
@@ -144,7 +146,7 @@ impl PeerRepository {
                 RefResult::Moves(_, ServerRefValue::Missing)
                     if !has_place(&repository, &taken, &full)? =>
                 {
-                    RefResult::Refused("another ref is in its place".to_owned())
+                    RefResult::Refused("the name conflicts with another ref".to_owned())
                 }
                 fate => fate,
             };
@@ -193,7 +195,7 @@ impl PeerRepository {
             return Ok(RefResult::Refused(reason));
         }
         Ok(match own {
-            _ if !arrived => RefResult::Refused("its history was not taken".to_owned()),
+            _ if !arrived => RefResult::Refused("its commits were not accepted".to_owned()),
             ServerRefValue::Missing => RefResult::Moves(StoreResult::New, own),
             ServerRefValue::Object(id) if repository.is_ancestor(&id, &theirs, &none)? => {
                 RefResult::Moves(StoreResult::FastForward, own)

@@ -62,10 +62,10 @@ pub(super) fn compare(directory: &Path, name: &str, identity: &[u8]) -> Result<(
     if known == identity {
         return Ok(());
     }
-    let message = format!("another repository was called '{name}' here before");
+    let message = format!("the peer name '{name}' already belongs to another repository");
     let hint = format!(
-        "choose another name with --name, or for this side with --as; if it took the place of the \
-         former one: pronto netsync forget {name}"
+        "choose another name with --name, or for this repository with --as; if the peer replaces \
+         that repository, run: pronto netsync forget {name}"
     );
     Err(Error::new(ErrorKind::Denied, message).with_hint(hint))
 }
@@ -79,7 +79,7 @@ pub(super) fn compare(directory: &Path, name: &str, identity: &[u8]) -> Result<(
 pub fn forget_peer(repository: &Repository, name: &str) -> Result<()> {
     let directory = directory_of(repository, name);
     if !is_peer_name(name) || !directory.exists() {
-        let message = format!("no peer was called '{name}' here");
+        let message = format!("no peer is named '{name}' in this repository");
         return Err(pronto::Error::new(pronto::ErrorKind::InvalidInput, message));
     }
     for part in ["peer", "state"] {

@@ -110,7 +110,7 @@ impl IncomingObjects {
         };
         let lock = prepare().map_err(failed)?;
         if !lock_soon(&lock) {
-            let message = "another session with this peer is under way";
+            let message = "another session with this peer is running";
             return Err(IncomingRefusal::new(
                 pronto_netsync::ErrorKind::Busy,
                 message,
@@ -175,7 +175,7 @@ impl IncomingObjects {
         };
         if !is_bounded {
             return Err(refused(format!(
-                "a segment of {objects} objects and {bytes} bytes"
+                "a segment is too large: {objects} objects and {bytes} bytes"
             )));
         }
         let left = self.left_bytes.checked_sub(bytes);
@@ -196,7 +196,7 @@ impl IncomingObjects {
 
     pub(super) fn data(&mut self, bytes: &[u8]) -> Result<(), IncomingRefusal> {
         let Some(segment) = &mut self.current else {
-            return Err(refused("data without a segment"));
+            return Err(refused("the peer sent data outside of a segment"));
         };
         match segment.data(bytes) {
             Ok(()) => Ok(()),
@@ -210,7 +210,7 @@ impl IncomingObjects {
         resume: Resume,
     ) -> Result<(), IncomingRefusal> {
         let Some(mut segment) = self.current.take() else {
-            return Err(refused("the end of no segment"));
+            return Err(refused("the peer ended a segment that it had not begun"));
         };
         let arrived = segment.finish().map_err(|error| self.spoiled(error))?;
         let IndexedSegment { outcome, links, .. } = arrived;
@@ -221,7 +221,7 @@ impl IncomingObjects {
                 let _ = std::fs::remove_file(path);
             }
             return Err(refused(format!(
-                "a segment of {objects} objects where {} were announced, or of another checksum",
+                "a segment has {objects} objects, but {} were announced, or its checksum differs",
                 segment.objects
             )));
         }
@@ -283,7 +283,7 @@ impl IncomingObjects {
 }
 
 fn quota() -> IncomingRefusal {
-    let message = "more was sent than is taken at once";
+    let message = "the peer sent more than this side accepts in one session";
     IncomingRefusal::new(pronto_netsync::ErrorKind::Quota, message)
 }
 

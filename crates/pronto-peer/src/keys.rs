@@ -101,12 +101,17 @@ impl KeyPair {
     /// Fails with [`ErrorKind::Io`] if the system provides no random bytes.
     pub fn generate() -> Result<KeyPair> {
         let made = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new());
-        let failed = |_| Error::new(ErrorKind::Io, "the system gives no random bytes");
+        let failed = |_| Error::new(ErrorKind::Io, "cannot get random bytes from the system");
         KeyPair::of(made.map_err(failed)?.as_ref().to_vec())
     }
 
     fn of(pkcs8: Vec<u8>) -> Result<KeyPair> {
-        let broken = |_| Error::new(ErrorKind::InvalidInput, "not a key of Ed25519 as PKCS#8");
+        let broken = |_| {
+            Error::new(
+                ErrorKind::InvalidInput,
+                "not an Ed25519 key in PKCS#8 format",
+            )
+        };
         let pair = Ed25519KeyPair::from_pkcs8_maybe_unchecked(&pkcs8).map_err(broken)?;
         let mut public = PublicKey([0; 32]);
         public.0.copy_from_slice(pair.public_key().as_ref());
@@ -122,21 +127,22 @@ impl KeyPair {
         let metadata = match std::fs::metadata(path) {
             Ok(metadata) => metadata,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                let message = "there is no key for netsync";
-                let hint = "make one with 'pronto netsync keygen'";
+                let message = "no netsync key";
+                let hint = "create one with 'pronto netsync keygen'";
                 let error = Error::new(ErrorKind::InvalidInput, message).at_path(path);
                 return Err(error.with_hint(hint));
             }
             Err(error) => return Err(error).context(ErrorKind::Io, "cannot read", path),
         };
         if metadata.mode() & 0o077 != 0 {
-            let message = "others can read the secret key";
-            let hint = format!("keep it to yourself: chmod 600 {}", path.display());
+            let message = "the secret key is readable by other users";
+            let hint = format!("run: chmod 600 {}", path.display());
             let error = Error::new(ErrorKind::InvalidInput, message).at_path(path);
             return Err(error.with_hint(hint));
         }
         let text = std::fs::read(path).context(ErrorKind::Io, "cannot read", path)?;
-        let broken = |_| Error::new(ErrorKind::InvalidInput, "no private key as PEM").at_path(path);
+        let broken =
+            |_| Error::new(ErrorKind::InvalidInput, "no private key in PEM format").at_path(path);
         let pkcs8 = PrivatePkcs8KeyDer::from_pem_slice(&text).map_err(broken)?;
         KeyPair::of(pkcs8.secret_pkcs8_der().to_vec()).map_err(|error| error.at_path(path))
     }
@@ -198,7 +204,7 @@ impl KeyPaths {
             let given = given.filter(|path| !path.as_os_str().is_empty());
             let home = || environment.home().map(|home| home.join(".config"));
             let directory = given.map(Path::to_owned).or_else(home).ok_or_else(|| {
-                let message = "no place for the keys of netsync: HOME is not set";
+                let message = "cannot find the netsync keys: HOME is not set";
                 Error::new(ErrorKind::InvalidInput, message)
             })?;
             Ok(directory.join("pronto").join("netsync"))

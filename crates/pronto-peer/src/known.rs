@@ -169,9 +169,8 @@ impl KnownPeers {
                 continue;
             }
             let peer = KnownPeer::parse(plain).ok_or_else(|| {
-                let message = format!("line {} of the known peers says nothing known", at + 1);
-                let hint =
-                    "a line is: NAME ROLES KEY [at=HOST[:PORT]] [only=GLOB]... [not=GLOB]...";
+                let message = format!("malformed entry at line {}", at + 1);
+                let hint = "expected: NAME ROLES KEY [at=HOST[:PORT]] [only=GLOB]... [not=GLOB]...";
                 Error::new(ErrorKind::InvalidInput, message)
                     .at_path(path)
                     .with_hint(hint)
@@ -238,7 +237,7 @@ impl KnownPeers {
             text.push('\n');
         }
         if KnownPeers::parse(&text, path)?.lines != known.lines {
-            let message = "a word of a known peer may not contain white space";
+            let message = "an address or a glob of a peer contains white space";
             return Err(Error::new(ErrorKind::InvalidInput, message).at_path(path));
         }
         let new = path.with_extension("new");
@@ -262,23 +261,29 @@ impl KnownPeers {
         };
         match self.by_key(&peer.key) {
             Some(known) if known.is_revoked() => {
-                let message = format!("this key was revoked; it was that of '{}'", known.name);
+                let message = format!("this key of '{}' was revoked", known.name);
                 return refused(
                     message,
-                    "remove its line from the list if that was an error",
+                    "if that was a mistake, remove its line from the list of peers",
                 );
             }
             Some(known) if known.name != peer.name => {
-                let message = format!("this is the key of '{}'", known.name);
-                return refused(message, "one key has one name");
+                let message = format!("this key already belongs to '{}'", known.name);
+                return refused(message, "use that name: a key can have only one");
             }
             _ => {}
         }
         if let Some(known) = self.by_name(&peer.name)
             && known.key != peer.key
         {
-            let message = format!("'{}' has another key: {}", peer.name, known.key);
-            return refused(message, "revoke that first: pronto netsync revoke NAME");
+            let message = format!(
+                "peer '{}' already has another key: {}",
+                peer.name, known.key
+            );
+            return refused(
+                message,
+                "to replace it, first run: pronto netsync revoke NAME",
+            );
         }
         let same = |line: &KnownPeersLine| matches!(line, KnownPeersLine::Peer(known) if known.key == peer.key);
         match self.lines.iter_mut().find(|line| same(line)) {

@@ -128,17 +128,17 @@ impl PeerRepository {
         interrupt: Interrupt,
     ) -> Result<Self, Error> {
         if !is_peer_name(&options.peer) {
-            let message = format!("'{}' cannot be the name of a peer", options.peer);
-            let hint =
-                "use letters, digits, '.', '_' and '-', and begin with none of the last three";
+            let message = format!("invalid peer name '{}'", options.peer);
+            let hint = "use letters, digits, '.', '_' and '-'; the first character must be a \
+                        letter or a digit";
             return Err(Error::new(ErrorKind::Denied, message).with_hint(hint));
         }
         let kept = directory_of(&repository, &options.peer);
         let peer = PeerRepository::open(repository, options, interrupt)?;
         let name = &peer.options.peer;
         if let Some(why) = names::taken(&peer.repository, name, &kept).map_err(failed)? {
-            let message = format!("'{name}' cannot be the name of a peer: it {why}");
-            let hint = "choose another with --name, or for this side with --as";
+            let message = format!("invalid peer name '{name}': it {why}");
+            let hint = "choose another name with --name, or for this repository with --as";
             return Err(Error::new(ErrorKind::Denied, message).with_hint(hint));
         }
         Ok(peer)
@@ -153,11 +153,11 @@ impl PeerRepository {
         let unfit = |message: &str| Error::new(ErrorKind::NoRepository, message);
         support::require(&repository, support::Operation::WriteRefs).map_err(failed)?;
         if !repository.has_plain_history().map_err(failed)? {
-            let hint = "bring the whole history first: git fetch --unshallow";
-            return Err(unfit("a shallow repository cannot take part").with_hint(hint));
+            let hint = "fetch the whole history first: git fetch --unshallow";
+            return Err(unfit("cannot sync a shallow repository").with_hint(hint));
         }
         if repository.has_promisor().map_err(failed)? {
-            return Err(unfit("a partial clone cannot take part"));
+            return Err(unfit("cannot sync a partial clone"));
         }
         let repository = without_replacements(repository).map_err(failed)?;
         Ok(PeerRepository {
@@ -494,7 +494,12 @@ impl SyncRepository for PeerRepository {
 
 impl PeerRepository {
     fn incoming(&mut self) -> Result<&mut incoming::IncomingObjects, Error> {
-        let closed = || Error::new(ErrorKind::Repository, "a segment that nobody asked for");
+        let closed = || {
+            Error::new(
+                ErrorKind::Repository,
+                "the peer sent a segment that was not requested",
+            )
+        };
         self.incoming.as_mut().ok_or_else(closed)
     }
 }

@@ -56,7 +56,7 @@ pub fn connect_tls(
             link,
             peer: peer.clone(),
         }),
-        (Ok(_), None) => Err(Error::new(ErrorKind::Transport, "the peer is not known")),
+        (Ok(_), None) => Err(Error::new(ErrorKind::Transport, "the peer is unknown")),
         (Err((_, Some(key))), expected) => {
             let wanted = ExpectedPeer { name, expected };
             Err(stranger(address, key, known, &wanted))
@@ -89,13 +89,13 @@ fn stranger(
     let refused = |message: String| Error::new(ErrorKind::Refused, message);
     if let Some(expected) = expected {
         let message = format!(
-            "{at} has not the key of '{}': its fingerprint is {print}, not {}",
+            "{at} does not have the key of '{}': its fingerprint is {print}, not {}",
             expected.name,
             expected.key.fingerprint()
         );
         let hint = format!(
-            "another host may intercept the connection. If the key was changed: pronto netsync revoke {0}, and \
-             pronto netsync trust {0} {key}",
+            "another host may intercept the connection; if the key was changed, run: pronto \
+             netsync revoke {0}, then pronto netsync trust {0} {key}",
             expected.name
         );
         return refused(message).with_hint(hint);
@@ -106,8 +106,11 @@ fn stranger(
             peer.name
         )),
         Some(peer) => {
-            let message = format!("{at} is '{}'", peer.name);
-            refused(message).with_hint(format!("if that is who is meant: --name {}", peer.name))
+            let message = format!("{at} is the peer '{}'", peer.name);
+            refused(message).with_hint(format!(
+                "if that is the intended peer, use --name {}",
+                peer.name
+            ))
         }
         None => {
             let own = peer_name_of(address.host.as_str().into());
@@ -115,9 +118,11 @@ fn stranger(
                 .map(str::to_owned)
                 .or(own)
                 .unwrap_or_else(|| "NAME".to_owned());
-            let message = format!("the key of {at} is not known: its fingerprint is {print}");
-            let hint =
-                format!("if its owner says the same: pronto netsync trust {name} {key} --at {at}");
+            let message = format!("the key of {at} is not trusted: its fingerprint is {print}");
+            let hint = format!(
+                "if its owner confirms this fingerprint, run: pronto netsync trust {name} {key} \
+                 --at {at}"
+            );
             refused(message).with_hint(hint)
         }
     }
@@ -127,7 +132,7 @@ fn connect(host: &str, port: u16) -> Result<TcpStream> {
     let at = with_port(host, port);
     let failed = |error| {
         let message = format!("cannot connect to {at}");
-        let hint = "make sure that 'pronto serve --netsync --listen' runs there";
+        let hint = "check that 'pronto serve --netsync --listen' is running there";
         Error::new(ErrorKind::Transport, message)
             .because(error)
             .with_hint(hint)

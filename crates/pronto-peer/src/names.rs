@@ -70,11 +70,11 @@ pub(super) fn taken(
             None => target.starts_with(&prefix),
         };
         if is_above {
-            return Ok(Some("has a place that a remote fetches to"));
+            return Ok(Some("names refs that a remote fetches to"));
         }
     }
     let is_taken = !kept.exists() && !repository.refs().all(&prefix)?.is_empty();
-    Ok(is_taken.then_some("has a place where other references are"))
+    Ok(is_taken.then_some("names a place that already contains refs"))
 }
 
 /// Returns whether the ref may be shared with peers. Refs that were received from remotes or peers,

@@ -81,7 +81,12 @@ impl Marked {
     }
 
     fn resume(&self) -> Result<Resume> {
-        let failed = |_| Error::new(ErrorKind::Object, "cannot digest names of objects");
+        let failed = |_| {
+            Error::new(
+                ErrorKind::Object,
+                "cannot compute the digest of an object id",
+            )
+        };
         let digest = self.digester.clone().finish().map_err(failed)?;
         let mut mark = [0; MARK_BYTES];
         mark.copy_from_slice(digest.as_slice());

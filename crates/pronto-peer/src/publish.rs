@@ -76,7 +76,7 @@ pub(super) fn publish(
         let refusal = match judge.judge(&new).map_err(failed)? {
             Ok(()) => None,
             Err(ConnectivityFault::Missing(missing)) => Some(refused(format!(
-                "not all necessary objects were sent: {missing} is missing"
+                "the peer did not send all objects: {missing} is missing"
             ))),
             Err(ConnectivityFault::Misled(at)) => Some(misled(new[at])),
         };

@@ -219,7 +219,7 @@ impl BoundServer {
             listener.local_addr()
         };
         let addresses: io::Result<Vec<SocketAddr>> = listeners.iter().map(address).collect();
-        let unusable = "cannot listen for peers";
+        let unusable = "cannot listen for netsync peers";
         Ok(BoundServer {
             addresses: addresses.context(pronto::ErrorKind::Io, unusable, "")?,
             listeners,
@@ -404,9 +404,9 @@ impl PeerServer {
         let (limits, begun) = (&self.options.limits, Instant::now());
         let Sockets { socket, other } = sockets;
         let mut link = self.acceptor.accept(socket, limits.handshake)?;
-        let key = link
-            .peer_key()
-            .ok_or_else(|| Error::new(ErrorKind::Denied, "the peer has shown no key of Ed25519"))?;
+        let key = link.peer_key().ok_or_else(|| {
+            Error::new(ErrorKind::Denied, "the peer did not present an Ed25519 key")
+        })?;
         ended.key = Some(key);
         let name = visit.identify(&key);
         ended.peer = name.as_ref().ok().cloned();
@@ -432,7 +432,10 @@ impl PeerServer {
             SyncSession::respond(options, connection.admission(name));
         let keep = |quiet| {
             if begun.elapsed() > limits.session {
-                let message = format!("a session takes {} s at most", limits.session.as_secs());
+                let message = format!(
+                    "timeout: a session may take at most {} s",
+                    limits.session.as_secs()
+                );
                 return Err(Error::new(ErrorKind::Busy, message));
             }
             signal.keep(quiet)

@@ -283,7 +283,7 @@ fn read<R: SyncRepository>(
 
 fn too_slow(patience: Duration) -> Error {
     let seconds = patience.as_secs();
-    let message = format!("nothing, or too little, came from the peer within {seconds} s");
+    let message = format!("timeout: the peer sent too little within {seconds} s");
     Error::new(ErrorKind::Closed, message)
 }
 
@@ -293,7 +293,7 @@ fn is_gone(error: &io::Error) -> bool {
 }
 
 fn lost(error: io::Error) -> Error {
-    Error::new(ErrorKind::Closed, "the connection to the peer is lost").because(error)
+    Error::new(ErrorKind::Closed, "lost the connection to the peer").because(error)
 }
 
 /// The result of a wait.

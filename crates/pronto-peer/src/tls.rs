@@ -140,7 +140,7 @@ impl TlsLink {
         while self.tls.is_handshaking() {
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                let message = format!("no handshake within {} s", patience.as_secs());
+                let message = format!("timeout: no TLS handshake within {} s", patience.as_secs());
                 return Err(Error::new(ErrorKind::Closed, message));
             }
             self.flush_pending().map_err(lost)?;
@@ -336,7 +336,9 @@ impl ServerCertVerifier for PeerKeyVerifier {
         _key: &CertificateDer<'_>,
         _signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Err(rustls::Error::General("TLS 1.3 alone is spoken".to_owned()))
+        Err(rustls::Error::General(
+            "only TLS 1.3 is supported".to_owned(),
+        ))
     }
 
     fn verify_tls13_signature(
@@ -378,7 +380,9 @@ impl ClientCertVerifier for PeerKeyVerifier {
         _key: &CertificateDer<'_>,
         _signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Err(rustls::Error::General("TLS 1.3 alone is spoken".to_owned()))
+        Err(rustls::Error::General(
+            "only TLS 1.3 is supported".to_owned(),
+        ))
     }
 
     fn verify_tls13_signature(
@@ -414,11 +418,11 @@ fn certified(key: &KeyPair) -> Result<Arc<CertifiedKey>, Error> {
 }
 
 fn unusable(error: impl std::error::Error + Send + Sync + 'static) -> Error {
-    Error::new(ErrorKind::Unsupported, "TLS cannot be set up").because(error)
+    Error::new(ErrorKind::Unsupported, "cannot set up TLS").because(error)
 }
 
 fn lost(error: io::Error) -> Error {
-    Error::new(ErrorKind::Closed, "the connection to the peer is lost").because(error)
+    Error::new(ErrorKind::Closed, "lost the connection to the peer").because(error)
 }
 
 /// Returns the error of a failed handshake.

@@ -257,14 +257,14 @@ fn impossible_syncs_are_refused_with_a_hint() {
         &["../nowhere"],
         &["does not appear to be a git repository", "hint: check that"],
     );
-    fails(&["https://example.com/x"], &["is no address of a peer"]);
+    fails(&["https://example.com/x"], &["invalid peer address"]);
     fails(&["../other", "--name", "a/b"], &["invalid peer name 'a/b'"]);
     // Strangers.
     pair.git(".", &["init", "-q", "-b", "main", "stranger"]);
     pair.commit("stranger", "x", "x\n");
     fails(
         &["../stranger"],
-        &["nothing in common", "hint: use --allow-unrelated"],
+        &["no common commit", "hint: use --allow-unrelated"],
     );
     pair.synced(&["../stranger", "--allow-unrelated"]);
     pair.git("one", &["rev-parse", "stranger/main"]);
@@ -272,7 +272,7 @@ fn impossible_syncs_are_refused_with_a_hint() {
     let url = format!("file://{}", pair.path("one").display());
     pair.commit("one", "second", "second\n");
     pair.git(".", &["clone", "-q", "--depth=1", &url, "cut"]);
-    fails(&["../cut"], &["a shallow repository cannot take part"]);
+    fails(&["../cut"], &["cannot sync a shallow repository"]);
     pair.git(".", &["init", "-q", "--object-format=sha256", "long"]);
     fails(&["../long"], &["different object formats: sha256 and sha1"]);
 }
@@ -401,7 +401,7 @@ fn two_peers_do_not_share_a_name() {
     assert_eq!(output.status.code(), Some(128));
     let said = stderr(&output);
     assert!(
-        said.contains("another repository was called 'friend' here before"),
+        said.contains("the peer name 'friend' already belongs to another repository"),
         "{said}"
     );
     assert!(said.contains("pronto netsync forget friend"), "{said}");
@@ -409,7 +409,10 @@ fn two_peers_do_not_share_a_name() {
     let output = pair.run(pronto_path(), "third", &["sync", "../other", "--as", "one"]);
     assert_eq!(output.status.code(), Some(128), "{}", stdout(&output));
     let said = stderr(&output);
-    assert!(said.contains("the peer says: another repository"), "{said}");
+    assert!(
+        said.contains("the peer reports: another repository"),
+        "{said}"
+    );
     let forgotten = pair.run(pronto_path(), "one", &["netsync", "forget", "friend"]);
     assert!(forgotten.status.success(), "{}", stderr(&forgotten));
     let reported = pair.synced(&["../third", "--name", "friend"]);

@@ -222,13 +222,13 @@ fn an_unknown_peer_learns_only_how_to_be_trusted() {
         );
     };
     refused(&[
-        "there is no key for netsync",
-        "hint: make one with 'pronto netsync keygen'",
+        "no netsync key",
+        "hint: create one with 'pronto netsync keygen'",
     ]);
     let laptop = world.key("laptop");
     // First the client does not know the server, then the server does not know the client.
     let hint = format!("pronto netsync trust desk {desk} --at {}", server.address);
-    refused(&["is not known: its fingerprint is ", &hint]);
+    refused(&["is not trusted: its fingerprint is ", &hint]);
     world.done("laptop", ".", &["netsync", "trust", "desk", &desk]);
     refused(&[
         "does not know the key",
@@ -247,7 +247,7 @@ fn an_unknown_peer_learns_only_how_to_be_trusted() {
     refused(&["has the key of 'desk', which was revoked"]);
     world.done("laptop", ".", &["netsync", "trust", "desk", &other]);
     refused(&[
-        "has not the key of 'desk'",
+        "does not have the key of 'desk'",
         "another host may intercept the connection",
     ]);
     let list = world.path("home-laptop/.config/pronto/netsync/known_peers");
@@ -339,7 +339,7 @@ fn mismatches_are_reported() {
     // A name belongs to the first repository that uses it.
     let forget = || world.done("desk", "desk", &["netsync", "forget", "laptop"]);
     fails("long", &[], "different object formats");
-    fails("stranger", &[], "nothing in common");
+    fails("stranger", &[], "no common commit");
     let hint = "hint: use --allow-unrelated";
     fails("stranger", &[], hint);
     forget();
@@ -356,7 +356,7 @@ fn mismatches_are_reported() {
     fails(
         "laptop",
         &[],
-        "more is to be sent than the peer takes at once",
+        "the transfer is larger than the peer accepts in one session",
     );
     assert_eq!(world.git("desk", &["for-each-ref", "refs/remotes"]), "");
 }

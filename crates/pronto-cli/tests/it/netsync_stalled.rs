@@ -245,7 +245,7 @@ fn small_frames_keep_no_place() {
     scene.friend_syncs(&server);
     let line = server.wait_for(|line| line.contains("\"peer\":\"reader"));
     assert!(
-        line.contains("others wait, and this session was slow"),
+        line.contains("closed for a waiting session, because this session was slow"),
         "{line}"
     );
     drop(dripping);
@@ -265,7 +265,7 @@ fn a_session_without_a_place_is_told_to_try_again() {
     let output = scene.world.pronto("friend", "friend", &arguments);
     assert_eq!(output.status.code(), Some(128));
     let said = stderr(&output);
-    assert!(said.contains("too many sessions are under way"), "{said}");
+    assert!(said.contains("too many sessions are running"), "{said}");
     assert!(said.contains("hint: try again later"), "{said}");
     drop(dripping);
     // Then a place is free.
@@ -281,7 +281,7 @@ fn small_frames_are_no_progress() {
     let names = scene.know(1, "read");
     let server = scene.serve(&["--idle-timeout", "2"]);
     let dripping = drip(&scene.attackers(&server, &names)[0]);
-    server.wait_for(|line| line.contains("too little, came from the peer within 2 s"));
+    server.wait_for(|line| line.contains("the peer sent too little within 2 s"));
     drop(dripping);
 }
 
@@ -291,7 +291,7 @@ fn a_session_ends_after_its_time() {
     let names = scene.know(1, "read");
     let server = scene.serve(&["--session-timeout", "1"]);
     let dripping = drip(&scene.attackers(&server, &names)[0]);
-    server.wait_for(|line| line.contains("a session takes 1 s at most"));
+    server.wait_for(|line| line.contains("timeout: a session may take at most 1 s"));
     drop(dripping);
 }
 
@@ -332,7 +332,9 @@ fn incomplete_greetings_reserve_nothing_and_time_out() {
         }
     });
     for name in &names {
-        server.wait_for(|line| line.contains(name) && line.contains("came from the peer within"));
+        server.wait_for(|line| {
+            line.contains(name) && line.contains("the peer sent too little within")
+        });
     }
     drop(stop);
     thread.join().expect("it ends");

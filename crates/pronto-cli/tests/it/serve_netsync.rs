@@ -346,7 +346,7 @@ fn the_key_of_the_server_is_made_once_and_checked() {
     std::fs::write(&path, "x").expect("a file");
     let output = site.world.pronto("server", ".", &check);
     assert!(
-        stderr(&output).contains("no private key as PEM"),
+        stderr(&output).contains("no private key in PEM format"),
         "{}",
         stderr(&output)
     );

@@ -101,7 +101,7 @@ impl FrameReader {
             }
             self.skipped_bytes += header.frame_bytes() as u64;
             if self.skipped_bytes > MAX_SKIPPED_BYTES {
-                let message = "more than 1 MiB of frames of unknown types";
+                let message = "the peer sent more than 1 MiB in frames of unknown types";
                 return Err(exceeded(message).at_offset(self.offset));
             }
             self.consume();
@@ -168,7 +168,7 @@ impl FrameReader {
             let left = &mut self.left[header.channel.index()];
             let Some(rest) = left.checked_sub(header.frame_bytes() as u64) else {
                 return Err(exceeded(format!(
-                    "a frame of {} bytes on channel {} where the credit is {left}",
+                    "a frame of {} bytes on channel {} exceeds the credit of {left} bytes",
                     header.frame_bytes(),
                     header.channel.index()
                 ))

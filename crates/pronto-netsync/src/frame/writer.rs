@@ -75,7 +75,7 @@ impl FrameWriter {
         let credit = &mut self.credit[channel.index()];
         *credit = (credit.checked_add(bytes))
             .filter(|&sum| sum <= u64::MAX / 2)
-            .ok_or_else(|| exceeded("more credit than can be counted"))?;
+            .ok_or_else(|| exceeded("the credit of a channel overflows 64 bits"))?;
         Ok(())
     }
 
@@ -108,7 +108,7 @@ impl FrameWriter {
         if body > MAX_BODY_BYTES {
             return Err(Error::new(
                 ErrorKind::Unsupported,
-                format!("a body of {body} bytes does not fit into a frame"),
+                format!("a frame body of {body} bytes exceeds the limit"),
             ));
         }
         let channel = kind.channel();

@@ -160,7 +160,7 @@ impl Hello {
             .map(|_| cursor.varint())
             .collect::<Result<_, _>>()?;
         if versions.is_empty() || !versions.is_sorted_by(|before, after| before < after) {
-            return Err(malformed("versions that are not in order").at_offset(0));
+            return Err(malformed("the versions are not sorted").at_offset(0));
         }
         let hello = Hello {
             versions,

@@ -84,7 +84,7 @@ impl WantMessage {
             .chunks_exact(format.id_bytes())
             .is_sorted_by(|before, after| before < after)
         {
-            return Err(malformed("commits that are not in order").at_offset(offset));
+            return Err(malformed("the commits are not sorted").at_offset(offset));
         }
         let budget_bytes = cursor.varint()?;
         let does_resume = choice(&mut cursor, "mark", flag)?;
@@ -223,7 +223,7 @@ impl SegmentStart {
         };
         let segment = SegmentStart {
             id: cursor.varint()?,
-            kind: choice(&mut cursor, "kind of segment", kind)?,
+            kind: choice(&mut cursor, "segment kind", kind)?,
             objects: cursor.varint()?,
             bytes: cursor.varint()?,
         };
@@ -353,20 +353,20 @@ impl Publish {
             let offset = cursor.offset() as u64;
             let published = PublishedRef {
                 name: cursor.slice(MAX_NAME_BYTES)?.to_vec(),
-                stored: choice(&mut cursor, "fate of a ref", stored)?,
+                stored: choice(&mut cursor, "ref result", stored)?,
                 stored_as: cursor.slice(MAX_NAME_BYTES)?.to_vec(),
             };
             let is_refused = published.stored == StoreResult::Refused;
             let is_sound =
                 is_ref_name(&published.name) && (is_refused || is_ref_name(&published.stored_as));
             if !is_sound {
-                return Err(malformed("a fate of what is no ref").at_offset(offset));
+                return Err(malformed("a result for an entry that is not a ref").at_offset(offset));
             }
             if refs
                 .last()
                 .is_some_and(|before| before.name >= published.name)
             {
-                return Err(malformed("refs that are not in order").at_offset(offset));
+                return Err(malformed("the refs are not sorted").at_offset(offset));
             }
             refs.push(published);
         }

@@ -97,12 +97,12 @@ impl<S: Deref<Target = SortedSet> + Clone> Reconciler<S> {
     /// `ErrorKind::Exceeded` if a limit is exceeded.
     pub fn receive(&mut self, message: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         if self.is_done {
-            return Err(malformed("a message behind the last of a reconciliation"));
+            return Err(malformed("a message after the end of the reconciliation"));
         }
         self.turns += 1;
         if self.turns > self.options.turns {
             return Err(exceeded(format!(
-                "a reconciliation of more than {} messages",
+                "the reconciliation takes more than {} messages",
                 self.options.turns
             )));
         }
@@ -189,7 +189,7 @@ impl<S: Deref<Target = SortedSet> + Clone> Reconciler<S> {
             } => {
                 if *listed != span.entries.len() {
                     return Err(malformed(format!(
-                        "an answer to a list of {listed} entries where {} were listed",
+                        "the response has {listed} entries, but the list had {}",
                         span.entries.len()
                     )));
                 }
@@ -225,7 +225,7 @@ impl<S: Deref<Target = SortedSet> + Clone> Reconciler<S> {
         self.learned_bytes += key.len() + value.len() + size_of::<Entry>();
         if self.learned_bytes > self.options.learned_bytes {
             return Err(exceeded(format!(
-                "more than {} bytes of differences",
+                "the differences take more than {} bytes",
                 self.options.learned_bytes
             )));
         }

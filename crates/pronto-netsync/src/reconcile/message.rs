@@ -73,11 +73,11 @@ impl<'a> Ranges<'a> {
             return Ok(None);
         }
         if self.unbounded {
-            return Err(malformed("a range behind the one without a bound"));
+            return Err(malformed("a range follows the unbounded last range"));
         }
         let head = self.cursor.byte()?;
         if head & !(MODE | UNBOUNDED) != 0 {
-            return Err(malformed(format!("a range of unknown mode {head}")));
+            return Err(malformed(format!("a range has the unknown mode {head}")));
         }
         lower.clone_from(&self.bound);
         self.unbounded = head & UNBOUNDED != 0;
@@ -85,7 +85,7 @@ impl<'a> Ranges<'a> {
             read_key(
                 &mut self.cursor,
                 &mut self.bound,
-                "a range that ends before it begins",
+                "a range ends before it begins",
             )?;
         }
         let upper = (!self.unbounded).then_some(&self.bound[..]);
@@ -123,7 +123,7 @@ impl<'a> CheckedEntries<'a> {
     ) -> Result<(), Error> {
         let (mut cursor, mut key) = (self.cursor, Vec::new());
         for _ in 0..self.count {
-            read_key(&mut cursor, &mut key, "entries that are not in order")?;
+            read_key(&mut cursor, &mut key, "the entries are not sorted")?;
             if !each(&key, cursor.slice(MAX_VALUE_BYTES)?) {
                 break;
             }
@@ -144,9 +144,9 @@ fn checked_entries<'a>(
     };
     let mut key = Vec::new();
     for _ in 0..count {
-        read_key(cursor, &mut key, "entries that are not in order")?;
+        read_key(cursor, &mut key, "the entries are not sorted")?;
         if key[..] < *lower || upper.is_some_and(|upper| key[..] >= *upper) {
-            return Err(malformed("an entry outside of its range"));
+            return Err(malformed("an entry is outside of its range"));
         }
         cursor.slice(MAX_VALUE_BYTES)?;
     }

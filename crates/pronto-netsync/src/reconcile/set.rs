@@ -73,7 +73,9 @@ impl SetBuilder {
             if key == 0 || key > MAX_KEY_BYTES || value > MAX_VALUE_BYTES {
                 return Err(Error::new(
                     ErrorKind::Unsupported,
-                    format!("an entry with a key of {key} and a value of {value} bytes"),
+                    format!(
+                        "an entry is too large: its key has {key} bytes and its value {value} bytes"
+                    ),
                 ));
             }
         }
@@ -82,7 +84,7 @@ impl SetBuilder {
         if let Some(at) = (1..set.len()).find(|&at| set.key(at - 1) == set.key(at)) {
             return Err(Error::new(
                 ErrorKind::Unsupported,
-                format!("the entry '{}' is there twice", set.key(at).escape_ascii()),
+                format!("the entry '{}' appears twice", set.key(at).escape_ascii()),
             ));
         }
         let mut sum = Sum::default();

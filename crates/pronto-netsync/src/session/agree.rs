@@ -108,7 +108,7 @@ impl<R: SyncRepository> SessionCore<R> {
             || want.tips.len() != self.lacked_by_peer.len()
         {
             return Err(malformed(format!(
-                "marks for {} and {} tips where {} were offered",
+                "marks for {} and {} tips, but {} tips were offered",
                 cut.tips.len(),
                 want.tips.len(),
                 self.lacked_by_peer.len()
@@ -116,7 +116,9 @@ impl<R: SyncRepository> SessionCore<R> {
         }
         let mut both = want.tips.iter().zip(&cut.tips);
         if both.any(|(&wanted, &held)| wanted && (held || !sends)) {
-            return Err(malformed("a tip is wanted that is held, or not given"));
+            return Err(malformed(
+                "the peer wants a tip that it already has or that was not offered",
+            ));
         }
         self.report.outgoing.clone_from(&want.tips);
         self.peer_want = Some(want);
@@ -210,7 +212,7 @@ impl<R: SyncRepository> SessionCore<R> {
             .map(|&at| ObjectId::try_from(&set.key(at)[8..]));
         let mut ids: Vec<ObjectId> = ids
             .collect::<Result<_, _>>()
-            .map_err(|_| malformed("a commit without an id"))?;
+            .map_err(|_| malformed("a commit has no valid id"))?;
         ids.sort_unstable();
         if ids.len() == set.len() {
             self.check_related()?;
@@ -228,7 +230,7 @@ impl<R: SyncRepository> SessionCore<R> {
         }
         Err(Error::new(
             ErrorKind::Unrelated,
-            "the two histories have nothing in common",
+            "the two repositories have no common commit",
         ))
     }
 
@@ -291,7 +293,7 @@ impl<R: SyncRepository> SessionCore<R> {
 
 /// Parses an entry of the peer's set of refs.
 fn offer(format: ObjectFormat, entry: reconcile::Entry) -> Result<OfferedRef, Error> {
-    let broken = || malformed("an entry that is no ref");
+    let broken = || malformed("an entry is not a ref");
     let reconcile::Entry { key: name, value } = entry;
     let (id, peeled) = value
         .split_at_checked(format.id_bytes())

@@ -185,7 +185,7 @@ impl<R: SyncRepository> SessionCore<R> {
 
     pub(super) fn check_greeted(&self, kind: FrameType) -> Result<(), Error> {
         if self.peer.is_none() {
-            return Err(malformed(format!("{kind:?} before the greeting")));
+            return Err(malformed(format!("message {kind:?} before the greeting")));
         }
         Ok(())
     }
@@ -234,10 +234,15 @@ impl<R: SyncRepository> SessionCore<R> {
             let refusal = SessionRefusal::read(body)?;
             self.was_refused = true;
             let kind = ErrorKind::from_code(refusal.code);
-            return Err(Error::new(kind, format!("the peer says: {}", refusal.text)));
+            return Err(Error::new(
+                kind,
+                format!("the peer reports: {}", refusal.text),
+            ));
         }
         if self.is_peer_done() {
-            return Err(malformed(format!("{kind:?} after the end")));
+            return Err(malformed(format!(
+                "message {kind:?} after the end of the session"
+            )));
         }
         if kind == FrameType::Hello {
             return self.hello(Hello::read(body)?).map(Some);
@@ -248,7 +253,7 @@ impl<R: SyncRepository> SessionCore<R> {
         }
         if !self.was_accepted {
             return Err(malformed(format!(
-                "{kind:?} before the greeting was accepted"
+                "message {kind:?} before the greeting was accepted"
             )));
         }
         match (kind, &mut self.stage) {
@@ -260,7 +265,7 @@ impl<R: SyncRepository> SessionCore<R> {
             (FrameType::CommitRange, SessionPhase::Commits(_)) => self.commit_range(body)?,
             (FrameType::Done, SessionPhase::Transfer) => self.done(TransferDone::read(body)?)?,
             (_, SessionPhase::Transfer) => self.transfer(kind, body)?,
-            _ => return Err(malformed(format!("{kind:?} out of turn"))),
+            _ => return Err(malformed(format!("message {kind:?} out of turn"))),
         }
         Ok(None)
     }
@@ -317,12 +322,14 @@ impl<R: SyncRepository> SessionCore<R> {
     /// Records that the peer has received everything that it wanted. The peer may still send.
     fn done(&mut self, done: TransferDone) -> Result<(), Error> {
         if self.sending.is_under_way() || self.has_done {
-            return Err(malformed("the end before all was received"));
+            return Err(malformed(
+                "the session ends before all segments were received",
+            ));
         }
         if !done.is_durable && !self.report.is_dry_run {
             return Err(Error::new(
                 ErrorKind::Repository,
-                "the peer could not keep what was sent",
+                "the peer could not store the received objects",
             ));
         }
         self.has_done = true;

@@ -47,7 +47,8 @@ impl<R: SyncRepository> SessionCore<R> {
             return Err(Error::new(
                 ErrorKind::Unsupported,
                 format!(
-                    "more than {MAX_GLOBS} globs, or a name of more than {MAX_NAME_BYTES} bytes"
+                    "too many globs (limit {MAX_GLOBS}), or a name longer than {MAX_NAME_BYTES} \
+                     bytes"
                 ),
             ));
         }
@@ -86,7 +87,7 @@ impl<R: SyncRepository> SessionCore<R> {
             self.greet()?;
         }
         let Some(admission) = &mut self.admission else {
-            return Err(malformed("a greeting where none was expected"));
+            return Err(malformed("an unexpected greeting"));
         };
         if admission.object_format != hello.object_format {
             let name = |format| match format {
@@ -105,7 +106,7 @@ impl<R: SyncRepository> SessionCore<R> {
         if !admission.role.fits(hello.role) {
             return Err(Error::new(
                 ErrorKind::Denied,
-                "both sides only give, or both only take",
+                "both sides only send, or both only receive",
             ));
         }
         admission.repository.meet(&hello.identity)?;
@@ -131,7 +132,7 @@ impl<R: SyncRepository> SessionCore<R> {
 
     pub(super) fn accepted(&mut self, accept: Accept) -> Result<(), Error> {
         if self.was_accepted || accept.version != VERSION {
-            return Err(malformed("an acceptance that was not expected"));
+            return Err(malformed("an unexpected acceptance"));
         }
         self.was_accepted = true;
         Ok(())

@@ -62,7 +62,7 @@ impl Receiving {
         report: &mut Report,
     ) -> Result<Outcome, Error> {
         let ReceivedFrame { kind, body } = frame;
-        let out_of_turn = || malformed(format!("{kind:?} out of turn"));
+        let out_of_turn = || malformed(format!("message {kind:?} out of turn"));
         if self.is_over() || (self.has_plan == (kind == FrameType::Plan)) {
             return Err(out_of_turn());
         }
@@ -82,7 +82,7 @@ impl Receiving {
                 incoming.bytes += body.len() as u64;
                 if incoming.bytes > incoming.segment.bytes || body.is_empty() {
                     return Err(malformed(format!(
-                        "{} bytes of a segment of {}",
+                        "received {} bytes of a segment of {} bytes",
                         incoming.bytes, incoming.segment.bytes
                     )));
                 }
@@ -99,7 +99,7 @@ impl Receiving {
                     )));
                 }
                 let checksum = ObjectId::try_from(&end.checksum[..])
-                    .map_err(|_| malformed("a checksum that is none"))?;
+                    .map_err(|_| malformed("a malformed checksum"))?;
                 repository.end_segment(&checksum, end.resume)?;
                 self.current = None;
                 self.segments += 1;
@@ -126,13 +126,17 @@ impl Receiving {
     fn check(&mut self, segment: &SegmentStart) -> Result<(), Error> {
         if segment.id != self.segments || segment.objects == 0 || segment.bytes == 0 {
             return Err(malformed(format!(
-                "segment {} of {} objects and {} bytes where segment {} was expected",
+                "received segment {} of {} objects and {} bytes, but expected segment {}",
                 segment.id, segment.objects, segment.bytes, self.segments
             )));
         }
         let rest = self.budget_bytes.checked_sub(segment.bytes);
-        self.budget_bytes =
-            rest.ok_or_else(|| Error::new(ErrorKind::Quota, "more is sent than was taken"))?;
+        self.budget_bytes = rest.ok_or_else(|| {
+            Error::new(
+                ErrorKind::Quota,
+                "the peer sends more than this side accepts",
+            )
+        })?;
         Ok(())
     }
 
@@ -153,7 +157,7 @@ impl Receiving {
             let is_ours =
                 |name: &[u8]| own.binary_search_by(|each| each.name[..].cmp(name)).is_ok();
             if !is_in_order || !is_ours(&published.name) {
-                return Err(malformed("the fate of a ref that was not offered"));
+                return Err(malformed("a result for a ref that was not offered"));
             }
             self.last_published = Some(published.name.clone());
             bytes += size_of::<PublishedRef>() + published.name.len() + published.stored_as.len();

@@ -92,7 +92,7 @@ impl SendState {
         self.budget_bytes = rest.ok_or_else(|| {
             Error::new(
                 ErrorKind::Quota,
-                "more is to be sent than the peer takes at once",
+                "the transfer is larger than the peer accepts in one session",
             )
         })?;
         self.current = Some(SegmentInTransfer {
@@ -159,7 +159,7 @@ impl SendState {
         if !queued {
             return Err(Error::new(
                 ErrorKind::Unsupported,
-                "a piece of a segment did not fit",
+                "a piece of a segment does not fit into a frame",
             ));
         }
         outgoing.sent_bytes += count as u64;
@@ -171,7 +171,7 @@ impl SendState {
         let ack = SegmentAck::read(body)?;
         if ack.id != self.confirmed || ack.id >= self.started {
             return Err(malformed(format!(
-                "a confirmation of segment {} out of turn",
+                "the peer confirms segment {} out of turn",
                 ack.id
             )));
         }

@@ -8,7 +8,8 @@ use pronto_netsync::varint::Cursor;
 use test_support::Random;
 
 fn message(error: &Error) -> String {
-    error.to_string()
+    let text = error.to_string();
+    text.replace("netsync protocol error: ", "")
 }
 
 #[test]
@@ -16,36 +17,33 @@ fn broken_frames() {
     let cases: [(&[u8], &str); 9] = [
         (
             b"\0\0\0\0",
-            "a frame of 0 bytes where 2 to 262144 are allowed at offset 0",
+            "a frame has 0 bytes, but 2 to 262144 are allowed at offset 0",
         ),
         (
             b"\x01\0\0\0",
-            "a frame of 1 bytes where 2 to 262144 are allowed at offset 0",
+            "a frame has 1 bytes, but 2 to 262144 are allowed at offset 0",
         ),
         (
             b"\x01\0\x04\0",
-            "a frame of 262145 bytes where 2 to 262144 are allowed at offset 0",
+            "a frame has 262145 bytes, but 2 to 262144 are allowed at offset 0",
         ),
         (
             b"\xff\xff\xff\xff",
-            "a frame of 4294967295 bytes where 2 to 262144 are allowed at offset 0",
+            "a frame has 4294967295 bytes, but 2 to 262144 are allowed at offset 0",
         ),
-        (b"\x02\0\0\0\0\0", "a frame of unknown type 0 at offset 0"),
-        (
-            b"\x02\0\0\0\x7f\0",
-            "a frame of unknown type 127 at offset 0",
-        ),
+        (b"\x02\0\0\0\0\0", "unknown frame type 0 at offset 0"),
+        (b"\x02\0\0\0\x7f\0", "unknown frame type 127 at offset 0"),
         (
             b"\x02\0\0\0\x01\x04",
-            "a frame on unknown channel 4 at offset 0",
+            "a frame on the unknown channel 4 at offset 0",
         ),
         (
             b"\x02\0\0\0\x0c\0",
-            "a frame of type 12 on channel 0 at offset 0",
+            "a frame of type 12 on the wrong channel 0 at offset 0",
         ),
         (
             b"\x02\0\0\0\x01\x03",
-            "a frame of type 1 on channel 3 at offset 0",
+            "a frame of type 1 on the wrong channel 3 at offset 0",
         ),
     ];
     for (bytes, expected) in cases {
@@ -65,21 +63,27 @@ fn broken_frames() {
     let error = reader
         .peek()
         .expect_err("the frame behind the ignored one is broken");
-    assert_eq!(message(&error), "a frame of unknown type 0 at offset 7");
+    assert_eq!(message(&error), "unknown frame type 0 at offset 7");
 }
 
 #[test]
 fn broken_numbers() {
     let cases: [(&[u8], &str); 4] = [
-        (b"\x80", "a field of 1 bytes where 0 are left at offset 1"),
-        (b"\x80\0", "a number longer than it need be at offset 0"),
+        (
+            b"\x80",
+            "a field has 1 bytes, but only 0 are left at offset 1",
+        ),
+        (
+            b"\x80\0",
+            "a number is not encoded in the shortest form at offset 0",
+        ),
         (
             b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02",
-            "a number of more than 64 bits at offset 0",
+            "a number has more than 64 bits at offset 0",
         ),
         (
             b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
-            "a number of more than 64 bits at offset 0",
+            "a number has more than 64 bits at offset 0",
         ),
     ];
     for (bytes, expected) in cases {
@@ -99,40 +103,40 @@ fn broken_numbers() {
 #[test]
 fn broken_ranges() {
     let cases: [(&[u8], &str); 13] = [
-        (b"\x08", "a range of unknown mode 8 at offset 0"),
+        (b"\x08", "a range has the unknown mode 8 at offset 0"),
         (
             b"\x04\x04",
-            "a range behind the one without a bound at offset 1",
+            "a range follows the unbounded last range at offset 1",
         ),
         (
             b"\x01\0\x01b\0",
-            "a field of 16 bytes where 1 are left at offset 4",
+            "a field has 16 bytes, but only 1 are left at offset 4",
         ),
-        (b"\0\0\0", "a range that ends before it begins at offset 0"),
+        (b"\0\0\0", "a range ends before it begins at offset 0"),
         (
             b"\0\0\x01b\0\0\x01b",
-            "a range that ends before it begins at offset 4",
+            "a range ends before it begins at offset 4",
         ),
         (
             b"\0\0\x01b\0\0\x01a",
-            "a range that ends before it begins at offset 4",
+            "a range ends before it begins at offset 4",
         ),
-        (b"\0\x01\x01a", "1 where at most 0 is allowed at offset 1"),
+        (b"\0\x01\x01a", "1 is larger than the limit 0 at offset 1"),
         (
             b"\0\0\x81\x08",
-            "1025 where at most 1024 is allowed at offset 2",
+            "1025 is larger than the limit 1024 at offset 2",
         ),
         (
             b"\x06\x02\0\x01b\0\0\x01a\0",
-            "entries that are not in order at offset 0",
+            "the entries are not sorted at offset 0",
         ),
         (
             b"\x02\0\x01b\x01\0\x01b\0",
-            "an entry outside of its range at offset 0",
+            "an entry is outside of its range at offset 0",
         ),
         (
             b"\x06\xff\xff\xff\xff\x0f\0\x01a\0",
-            "a field of 1 bytes where 0 are left at offset 10",
+            "a field has 1 bytes, but only 0 are left at offset 10",
         ),
         (
             b"\x07\x01\x02\0",
@@ -140,7 +144,7 @@ fn broken_ranges() {
         ),
         (
             b"\x07\x09\0\0\0",
-            "an answer to a list of 9 entries where 1 were listed",
+            "the response has 9 entries, but the list had 1",
         ),
     ];
     let key = Fingerprinter::new([0; 32]);
@@ -165,18 +169,21 @@ fn limits_of_a_reconciliation() {
     let error = side
         .receive(b"\x05AAAAAAAAAAAAAAAA")
         .expect_err("the second");
-    assert_eq!(message(&error), "a reconciliation of more than 1 messages");
+    assert_eq!(
+        message(&error),
+        "the reconciliation takes more than 1 messages"
+    );
     let mut little = Options::default();
     little.learned_bytes = 10;
     let mut side = Reconciler::new(&set, &key, little);
     let error = side.receive(b"\x06\x01\0\x01a\0").expect_err("too much");
-    assert_eq!(message(&error), "more than 10 bytes of differences");
+    assert_eq!(message(&error), "the differences take more than 10 bytes");
     let mut builder = SetBuilder::default();
     builder.push(b"a", b"1");
     builder.push(b"a", b"2");
     assert_eq!(
         message(&builder.finish(&key).expect_err("twice")),
-        "the entry 'a' is there twice"
+        "the entry 'a' appears twice"
     );
 }
 

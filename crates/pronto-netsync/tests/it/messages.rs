@@ -147,54 +147,57 @@ fn transfers_come_back() {
 
 #[test]
 fn broken_bodies_are_told_apart() {
-    let reported = |result: Result<(), Error>| result.expect_err("it is broken").to_string();
+    let reported = |result: Result<(), Error>| {
+        let text = result.expect_err("it is broken").to_string();
+        text.replace("netsync protocol error: ", "")
+    };
     let hello = |body: &[u8]| reported(Hello::read(body).map(drop));
-    assert_eq!(hello(b"\0"), "versions that are not in order at offset 0");
+    assert_eq!(hello(b"\0"), "the versions are not sorted at offset 0");
     assert_eq!(
         hello(b"\x02\x02\x01"),
-        "versions that are not in order at offset 0"
+        "the versions are not sorted at offset 0"
     );
-    assert_eq!(hello(b"\x09"), "9 where at most 8 is allowed at offset 0");
+    assert_eq!(hello(b"\x09"), "9 is larger than the limit 8 at offset 0");
     assert_eq!(
         hello(b"\x01\x01\x03"),
-        "object format 3 is not known at offset 2"
+        "unknown object format 3 at offset 2"
     );
-    assert_eq!(hello(b"\x01\x01\x01\0"), "role 0 is not known at offset 3");
+    assert_eq!(hello(b"\x01\x01\x01\0"), "unknown role 0 at offset 3");
     assert_eq!(
         hello(b"\x01\x01\x01\x01\0\x81\x08"),
-        "1025 where at most 1024 is allowed at offset 5"
+        "1025 is larger than the limit 1024 at offset 5"
     );
     assert_eq!(
         hello(b"\x01\x01\x01\x01\0\0\x41"),
-        "65 where at most 64 is allowed at offset 6"
+        "65 is larger than the limit 64 at offset 6"
     );
     assert_eq!(
         reported(Credit::read(b"\0\x01").map(drop)),
-        "channel 0 is not known at offset 0"
+        "unknown channel 0 at offset 0"
     );
     assert_eq!(
         reported(CompleteTips::read(b"\x01\x02\0").map(drop)),
-        "marks behind the last at offset 1"
+        "marks after the last expected mark at offset 1"
     );
     let held = [&b"\0\x02"[..], &[2; 20], &[1; 20], b"\0\0"].concat();
     let want = |body: &[u8]| reported(WantMessage::read(ObjectFormat::Sha1, body).map(drop));
-    assert_eq!(want(&held), "commits that are not in order at offset 2");
+    assert_eq!(want(&held), "the commits are not sorted at offset 2");
     assert_eq!(
         want(b"\0\x41"),
-        "65 where at most 64 is allowed at offset 1"
+        "65 is larger than the limit 64 at offset 1"
     );
     assert_eq!(
         want(b"\0\x40\0"),
-        "a field of 1280 bytes where 1 are left at offset 2"
+        "a field has 1280 bytes, but only 1 are left at offset 2"
     );
-    assert_eq!(want(b"\0\0\0\x02"), "mark 2 is not known at offset 3");
+    assert_eq!(want(b"\0\0\0\x02"), "unknown mark 2 at offset 3");
     assert_eq!(
         reported(SegmentStart::read(b"\0\x03").map(drop)),
-        "kind of segment 3 is not known at offset 1"
+        "unknown segment kind 3 at offset 1"
     );
     assert_eq!(
         reported(Publish::read(b"\x01\0\x05").map(drop)),
-        "fate of a ref 5 is not known at offset 2"
+        "unknown ref result 5 at offset 2"
     );
     for body in [
         &b"\x01\0\x04\0"[..],
@@ -205,16 +208,16 @@ fn broken_bodies_are_told_apart() {
     ] {
         assert_eq!(
             reported(Publish::read(body).map(drop)),
-            "a fate of what is no ref at offset 1"
+            "a result for an entry that is not a ref at offset 1"
         );
     }
     assert_eq!(
         reported(Publish::read(b"\x02\x06refs/a\x04\0\x06refs/a\x04\0").map(drop)),
-        "refs that are not in order at offset 10"
+        "the refs are not sorted at offset 10"
     );
     assert_eq!(
         reported(TransferDone::read(b"\x01\0").map(drop)),
-        "1 bytes too many at offset 1"
+        "1 extra bytes at the end at offset 1"
     );
 }
 

@@ -451,7 +451,10 @@ fn who_is_refused_learns_nothing() {
     let refused = hand_over(&mut here, &mut there, 50, &mut traffic.forth).expect_err("refused");
     assert_eq!(*refused.kind(), ErrorKind::Denied);
     let reported = hand_over(&mut there, &mut here, 50, &mut traffic.back).expect_err("told");
-    assert_eq!(reported.to_string(), "the peer says: the key is not known");
+    assert_eq!(
+        reported.to_string(),
+        "the peer reports: the key is not known"
+    );
     assert_eq!(*reported.kind(), ErrorKind::Denied);
     assert_eq!(traffic.back.len(), 6 + 2 + "the key is not known".len());
     // Other object formats and versions are reported too.
@@ -585,6 +588,6 @@ fn a_session_that_is_refused_holds_no_repository() {
     assert_eq!(here.accept(&wire), wire.len());
     let error = here.advance().expect_err("it was refused");
     assert_eq!(*error.kind(), ErrorKind::Busy);
-    assert_eq!(error.message(), "the peer says: others wait");
+    assert_eq!(error.message(), "the peer reports: others wait");
     there.advance().expect("nothing more is done");
 }

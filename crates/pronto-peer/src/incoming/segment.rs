@@ -129,13 +129,13 @@ impl IncomingSegment {
                 }
                 // The indexer has stopped, and returns the reason.
                 let why = self.finish().err();
-                Err(why.unwrap_or_else(|| refused("data behind a pack")))
+                Err(why.unwrap_or_else(|| refused("the peer sent data after the end of the pack")))
             }
             SegmentDestination::File { spool, indexer } => spool
                 .write_all(bytes)
                 .context(
                     ErrorKind::Io,
-                    "cannot keep a segment in",
+                    "cannot write a segment to",
                     &indexer.directory,
                 )
                 .map_err(failed),
@@ -148,9 +148,9 @@ impl IncomingSegment {
             SegmentDestination::Thread { pieces, indexer } => {
                 *pieces = None;
                 let Some(indexer) = indexer.take() else {
-                    return Err(refused("a segment that has failed"));
+                    return Err(refused("the segment has already failed"));
                 };
-                let died = || refused("a segment could not be indexed");
+                let died = || refused("cannot index a segment: the thread panicked");
                 indexer.join().map_err(|_| died())?
             }
             SegmentDestination::File { spool, indexer } => {
@@ -227,7 +227,7 @@ impl Indexer {
             let found = found.map_or_else(String::new, |report| format!(": {report}"));
             match error.kind() {
                 pronto_pack::ErrorKind::Io => failed(packs::from_pack(error)),
-                _ => refused(format!("a segment is refused: {}{found}", error.message())),
+                _ => refused(format!("invalid segment: {}{found}", error.message())),
             }
         })?;
         let (checksum, links) = (input.last, look.links.into_inner());

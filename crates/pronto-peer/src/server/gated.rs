@@ -56,7 +56,7 @@ impl Gated {
         self.place.work()?;
         let is_over = || self.stop.is_triggered() || self.place.work().is_err();
         let permit = self.gate.enter(&self.name, &is_over);
-        permit.ok_or_else(|| Error::new(ErrorKind::Busy, "the server has no time for this session"))
+        permit.ok_or_else(|| Error::new(ErrorKind::Busy, "the server is too busy for this session"))
     }
 
     /// Records that sending uses additional memory.

@@ -66,7 +66,7 @@ struct ListedGuest {
 impl ListedGuest {
     fn peer(&self) -> Result<KnownPeer, Error> {
         let peer = self.peer.lock().unwrap_or_else(PoisonError::into_inner);
-        let unknown = || Error::new(ErrorKind::Denied, "the peer is not known");
+        let unknown = || Error::new(ErrorKind::Denied, "the peer is unknown");
         peer.clone().ok_or_else(unknown)
     }
 }
@@ -85,8 +85,8 @@ impl PeerVisit for ListedGuest {
                 Ok(peer.name.clone())
             }
             None => denied(format!(
-                "the key with fingerprint {print} is not known there; to be let in, have it trusted there: \
-                 pronto netsync trust NAME {key}",
+                "the server does not know the key with fingerprint {print}; ask its operator to \
+                 run: pronto netsync trust NAME {key}",
             )),
         }
     }
@@ -94,7 +94,7 @@ impl PeerVisit for ListedGuest {
     fn check(&self, hello: &Hello) -> Result<TransferRole, Error> {
         let peer = self.peer()?;
         let denied = |what: &str, way: &str| {
-            let message = format!("'{}' may not {what} here; use {way}", peer.name);
+            let message = format!("peer '{}' may not {what} here; use {way}", peer.name);
             Err(Error::new(ErrorKind::Denied, message))
         };
         match peer.own_role() {

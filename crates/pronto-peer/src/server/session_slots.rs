@@ -54,7 +54,7 @@ impl SlotSignal {
         self.quiet_milliseconds.store(quiet, Relaxed);
         match self.has_lost_place.load(Relaxed) {
             true => Err(busy(
-                "others wait, and this session was slow or one of many",
+                "closed for a waiting session, because this session was slow or one of many",
             )),
             false => Ok(()),
         }
@@ -146,13 +146,10 @@ impl SessionSlots {
         let begun = Instant::now();
         let mut state = self.state();
         if state.waiting_of(&who.name) >= self.most_waiting_of_peer {
-            return Err(busy(format!(
-                "'{}' has too many sessions already",
-                who.name
-            )));
+            return Err(busy(format!("peer '{}' has too many sessions", who.name)));
         }
         if state.waiting.len() >= self.most_waiting {
-            return Err(busy("too many sessions wait already"));
+            return Err(busy("too many sessions are waiting"));
         }
         state.waiting.insert(number, who.clone());
         let result = loop {
@@ -165,10 +162,10 @@ impl SessionSlots {
                 }
             }
             if is_over() {
-                break Err(Error::new(ErrorKind::Closed, "the peer has gone"));
+                break Err(Error::new(ErrorKind::Closed, "the peer has disconnected"));
             }
             if begun.elapsed() >= self.patience {
-                break Err(busy("too many sessions are under way"));
+                break Err(busy("too many sessions are running"));
             }
             state = self.sleep(state);
         };
@@ -297,7 +294,7 @@ impl SessionSlot {
             self.work()?;
             let others = state.used_without(self.number);
             let Some(who) = state.holders.get(&self.number).map(|own| own.who.clone()) else {
-                return Err(busy("the place of this session was given to another one"));
+                return Err(busy("closed for a waiting session"));
             };
             let fits = others.saturating_add(bytes) <= places.total_bytes;
             if fits || state.holders.len() == 1 {
@@ -307,7 +304,7 @@ impl SessionSlot {
                 return Ok(());
             }
             if begun.elapsed() >= MORE_PATIENCE {
-                return Err(busy("too much memory is in use"));
+                return Err(busy("the memory for sessions is exhausted"));
             }
             places.reclaim(&mut state, &who, Duration::ZERO);
             state = places.sleep(state);

@@ -185,7 +185,7 @@ fn a_hidden_object_cannot_be_made_ones_own() {
         .publish(std::slice::from_ref(&offer), &[true])
         .expect_err("it is noticed");
     let expected = format!(
-        "not all necessary objects were sent: {} is missing",
+        "the peer did not send all objects: {} is missing",
         scene.hidden
     );
     assert_eq!(error.message(), expected);
@@ -224,10 +224,7 @@ fn a_delta_cannot_read_what_is_hidden() {
     let tip = scene.sandbox.git("forge", &["rev-parse", "HEAD"]);
     let (mut victim, _) = scene.victim(&tip);
     let error = send(&mut victim, &pack, 3).expect_err("it builds on what was not sent");
-    assert!(
-        error.message().starts_with("a segment is refused: "),
-        "{error}"
-    );
+    assert!(error.message().starts_with("invalid segment: "), "{error}");
     drop(victim);
     scene.check_unharmed();
 }
@@ -253,12 +250,12 @@ fn broken_and_evil_segments_leave_nothing() {
             .join("victim/.git/objects/netsync/thief/objects/pack");
         assert_eq!(std::fs::read_dir(left).expect("a folder").count(), 0);
     };
-    fails(&pack, 4, "a segment of 3 objects where 4 were announced");
-    fails(&pack[..pack.len() - 30], 3, "a segment is refused: ");
+    fails(&pack, 4, "a segment has 3 objects, but 4 were announced");
+    fails(&pack[..pack.len() - 30], 3, "invalid segment: ");
     let mut broken = pack.clone();
     broken[40] ^= 1;
-    fails(&broken, 3, "a segment is refused: ");
-    fails(&[&pack[..], b"x"].concat(), 3, "a segment is refused: ");
+    fails(&broken, 3, "invalid segment: ");
+    fails(&[&pack[..], b"x"].concat(), 3, "invalid segment: ");
     // Refs that would take over a worktree.
     let tree = scene.tree(&format!("040000 tree {tree}\t.git"));
     fails(&scene.pack("thief", &[&tree]), 1, "hasDotgit");
@@ -270,10 +267,7 @@ fn broken_and_evil_segments_leave_nothing() {
     options.threads = 0;
     let mut second = PeerRepository::new(repository, options, Interrupt::new()).expect("plain");
     let busy = second.prepare(&[offer], &[true]).expect_err("busy");
-    assert_eq!(
-        busy.message(),
-        "another session with this peer is under way"
-    );
+    assert_eq!(busy.message(), "another session with this peer is running");
     drop(first);
 }
 
@@ -369,7 +363,7 @@ fn a_submodule_brings_nothing_and_kinds_have_to_fit() {
     let first = scene.commit(&module);
     let file = scene.tree(&format!("100644 blob {hidden}\tx"));
     let second = scene.commit_on(&first, &file);
-    let missing = format!("not all necessary objects were sent: {hidden} is missing");
+    let missing = format!("the peer did not send all objects: {hidden} is missing");
     let error = scene.publish(
         &[offer("refs/heads/loot", &second, None)],
         &[&module, &first, &file, &second],
@@ -418,7 +412,7 @@ fn a_submodule_brings_nothing_and_kinds_have_to_fit() {
         let tip = scene.raw_commit(&tree);
         let ids = [&blob[..], &empty_file, &inner, &tree, &tip];
         let error = scene.publish(&[offer("refs/heads/loot", &tip, None)], &ids);
-        let expected = format!("not all necessary objects were sent: {wrong} is missing");
+        let expected = format!("the peer did not send all objects: {wrong} is missing");
         assert_eq!(error.message(), expected, "{line}");
         scene.check_unharmed();
     }
@@ -446,8 +440,8 @@ fn the_places_of_others_are_not_a_peers() {
     git(&["update-ref", "refs/remotes/svn/trunk", "main"]);
     for (peer, part) in [
         ("origin", "it is the name of a remote"),
-        ("up", "it has a place that a remote fetches to"),
-        ("svn", "it has a place where other references are"),
+        ("up", "it names refs that a remote fetches to"),
+        ("svn", "it names a place that already contains refs"),
     ] {
         let error = begin(peer).err().expect("it is taken");
         let expected = format!("invalid peer name '{peer}': {part}");

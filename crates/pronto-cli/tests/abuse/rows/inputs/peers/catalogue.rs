@@ -32,7 +32,7 @@ fn input(
         point: Box::new(move |_| point),
         far: 4,
         at: Expected::Nothing,
-        past: Expected::Refused("is allowed"),
+        past: Expected::Refused("is larger than the limit"),
         make: Box::new(make),
     }
 }
@@ -50,7 +50,7 @@ fn fixed(
     Input {
         size: Some(length),
         far: MAX_BODY_BYTES / length.max(1),
-        past: Expected::Refused("too many"),
+        past: Expected::Refused("extra bytes at the end"),
         ..input(name, FRAME, point, move |_, count| {
             let mut body = Vec::new();
             write(&mut body);
@@ -75,7 +75,7 @@ pub(super) fn catalogue() -> Vec<Input> {
 fn frames() -> Vec<Input> {
     vec![
         Input {
-            past: Expected::Refused("where 2 to 262144 are allowed"),
+            past: Expected::Refused("but 2 to 262144 are allowed"),
             far: 16_383,
             ..input("length", FRAME, Point::Greeted, |_, count| {
                 let length = u32::try_from(count).unwrap_or(u32::MAX);
@@ -86,7 +86,7 @@ fn frames() -> Vec<Input> {
             })
         },
         Input {
-            past: Expected::Refused("more than 1 MiB of frames of unknown types"),
+            past: Expected::Refused("the peer sent more than 1 MiB in frames of unknown types"),
             ..input(
                 "ignored frames",
                 "frames of unknown types of a session",
@@ -133,7 +133,7 @@ fn frames() -> Vec<Input> {
         }),
         Input {
             size: Some(1),
-            past: Expected::Refused("more credit than can be counted"),
+            past: Expected::Refused("the credit of a channel overflows 64 bits"),
             ..input("credits", FRAME, Point::Greeted, |_, count| {
                 let mut body = Vec::new();
                 let (channel, bytes) = (Channel::Commits, (1 << 63) - (1 << 31));
@@ -171,7 +171,7 @@ fn refs() -> Vec<Input> {
     vec![
         Input {
             at: Expected::Frame(FrameType::Want),
-            past: Expected::Refused("bytes of differences"),
+            past: Expected::Refused("the differences take more than"),
             ..input(
                 "refs that differ",
                 "refs of a peer that differ, in memory",
@@ -180,7 +180,7 @@ fn refs() -> Vec<Input> {
             )
         },
         Input {
-            past: Expected::Refused("a reconciliation of more than 64 messages"),
+            past: Expected::Refused("the reconciliation takes more than 64 messages"),
             far: 2,
             ..input(
                 "messages about refs",
@@ -190,7 +190,7 @@ fn refs() -> Vec<Input> {
             )
         },
         Input {
-            past: Expected::Refused("a reconciliation of more than 64 messages"),
+            past: Expected::Refused("the reconciliation takes more than 64 messages"),
             far: 2,
             ..input(
                 "messages about commits",
@@ -212,7 +212,7 @@ fn refs() -> Vec<Input> {
             })
         },
         Input {
-            at: Expected::Refused("an entry that is no ref"),
+            at: Expected::Refused("an entry is not a ref"),
             ..input(
                 "ids",
                 "ids of a ref of a peer",
@@ -264,7 +264,7 @@ fn wishes() -> Vec<Input> {
             size: Some(0),
             far: 0,
             // The marks are those of the refs that differ.
-            past: Expected::Refused("tips where"),
+            past: Expected::Refused("tips, but"),
             ..input("cut", FRAME, Point::Settled, |state, count| {
                 let count = state.listed as usize + count;
                 let rest = WantMessage {
@@ -277,7 +277,7 @@ fn wishes() -> Vec<Input> {
         Input {
             size: Some(0),
             far: 0,
-            past: Expected::Refused("tips where"),
+            past: Expected::Refused("tips, but"),
             ..input("marks of a cut", FRAME, Point::Settled, |state, count| {
                 // As many marks as a frame may have.
                 let count = state.listed as usize + count * (8 * MAX_BODY_BYTES - 1000);
@@ -292,7 +292,7 @@ fn wishes() -> Vec<Input> {
         Input {
             size: Some(0),
             far: 0,
-            past: Expected::Refused("tips where"),
+            past: Expected::Refused("tips, but"),
             ..input("marks of wishes", FRAME, Point::Cut, |state, count| {
                 want(&WantMessage {
                     tips: vec![false; state.listed as usize + count],

@@ -27,7 +27,7 @@ pub(super) fn greetings() -> Vec<Input> {
     };
     vec![
         answered(Input {
-            past: Expected::Refused("a greeting of more than 16384 bytes"),
+            past: Expected::Refused("the greeting has more than 16384 bytes"),
             ..input(
                 "size",
                 "greeting of netsync",

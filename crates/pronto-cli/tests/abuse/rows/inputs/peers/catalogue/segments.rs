@@ -45,7 +45,7 @@ pub(super) fn segments() -> Vec<Input> {
             TransferPlan::default().write(body);
         }),
         Input {
-            past: Expected::Refused("a segment of 1 objects and"),
+            past: Expected::Refused("a segment is too large: 1 objects and"),
             // More is more than a body of a push may have.
             far: 64,
             ..input("claim of bytes", SEGMENT, Point::Planned, |_, count| {
@@ -53,7 +53,7 @@ pub(super) fn segments() -> Vec<Input> {
             })
         },
         Input {
-            past: Expected::Refused("a segment of"),
+            past: Expected::Refused("a segment is too large"),
             far: 1 << 20,
             ..input(
                 "claim of objects",
