@@ -494,12 +494,7 @@ impl SyncRepository for PeerRepository {
 
 impl PeerRepository {
     fn incoming(&mut self) -> Result<&mut incoming::IncomingObjects, Error> {
-        let closed = || {
-            Error::new(
-                ErrorKind::Repository,
-                "the peer sent a segment that was not requested",
-            )
-        };
+        let closed = || Error::new(ErrorKind::Repository, "unrequested segment from the peer");
         self.incoming.as_mut().ok_or_else(closed)
     }
 }

@@ -214,7 +214,7 @@ impl Repository {
             Some(other) => {
                 let other = other.as_bstr();
                 let message = format!(
-                    "bad value '{other}' for 'checkout.reflink': it is auto, never or always"
+                    "bad value '{other}' for 'checkout.reflink': use 'auto', 'never' or 'always'"
                 );
                 return Err(Error::new(ErrorKind::ConfigValue, message));
             }
@@ -235,7 +235,7 @@ impl Repository {
             Some(other) => {
                 let other = other.as_bstr();
                 let message = format!(
-                    "bad value '{other}' for 'checkout.inPlace': it is auto, never or always"
+                    "bad value '{other}' for 'checkout.inPlace': use 'auto', 'never' or 'always'"
                 );
                 Err(Error::new(ErrorKind::ConfigValue, message))
             }

@@ -218,6 +218,6 @@ fn contents_that_cannot_be_shared_are_written() {
     );
     assert_eq!(
         stderr(&refused),
-        "fatal: bad value 'often' for 'checkout.reflink': it is auto, never or always\n"
+        "fatal: bad value 'often' for 'checkout.reflink': use 'auto', 'never' or 'always'\n"
     );
 }

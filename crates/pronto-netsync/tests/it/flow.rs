@@ -123,7 +123,8 @@ fn more_than_the_credit_is_an_error() {
     assert_eq!(*error.kind(), ErrorKind::Exceeded);
     assert_eq!(
         error.to_string(),
-        "netsync protocol error: a frame of 100006 bytes on channel 3 exceeds the credit of 48516 bytes at offset 1000060"
+        "netsync protocol error: a frame of 100006 bytes on channel 3 exceeds the credit of 48516 \
+         bytes at offset 1000060"
     );
 }
 

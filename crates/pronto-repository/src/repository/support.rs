@@ -80,9 +80,9 @@ impl Lacking {
         let message = format!("{self} is not implemented natively: {}", self.reason);
         let hint = match self.source {
             LackingSource::Setting | LackingSource::Variable => {
-                "unset it, or use git for this operation"
+                "unset it, or run git for this operation"
             }
-            LackingSource::Hook => "remove it, or use git for this operation",
+            LackingSource::Hook => "remove it, or run git for this operation",
         };
         Error::new(ErrorKind::Unsupported, message).with_hint(hint)
     }
@@ -171,7 +171,7 @@ fn lacking_hook(operation: Operation, repository: &Repository) -> Option<Lacking
         source: LackingSource::Hook,
         name: INDEX_HOOK.into(),
         value: None,
-        reason: "it would not be notified of the new index",
+        reason: "pronto does not run this hook after it changes the index",
     })
 }
 

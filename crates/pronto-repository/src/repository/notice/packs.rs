@@ -70,7 +70,7 @@ impl fmt::Display for PackNotice {
             }
             PackNotice::MissingLayer => "unable to find all multi-pack index files",
             PackNotice::PruningGivenUp => {
-                "other processes are writing objects all the time; what was to be deleted is kept"
+                "other processes keep writing objects; nothing was deleted"
             }
         })
     }

@@ -6,7 +6,8 @@ use super::operation::{Operation, Operations};
 use crate::config::ConfigKey;
 
 /// The reason for every refusal because of this table.
-pub(super) const REASON: &str = "it is unknown, and settings of this section protect their users";
+pub(super) const REASON: &str =
+    "pronto does not know this setting, and settings of this section can protect users";
 
 /// A section whose settings protect the user. An unknown setting of the section is never ignored.
 #[derive(Clone, Copy, Debug)]
