@@ -149,7 +149,7 @@ pub fn add(
     support::require(repository, Operation::Add)?;
     let lacking = |message| Err(Error::new(ErrorKind::Unsupported, message).into());
     if repository.ignores_case()? {
-        return lacking("pronto does not have add with core.ignoreCase");
+        return lacking("'add' with core.ignoreCase is not implemented natively");
     }
     let pathspec = &options.pathspec;
     let names_all = (0..pathspec.len()).any(|at| pathspec.path(at).is_empty());

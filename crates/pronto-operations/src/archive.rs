@@ -263,7 +263,8 @@ pub(crate) fn prepare_subject<'r>(
 }
 
 fn unsupported(what: &str) -> Error {
-    Error::new(ErrorKind::Unsupported, what)
+    let message = format!("{what} is not implemented natively");
+    Error::new(ErrorKind::Unsupported, message)
 }
 
 /// Returns the error for a content that must be held in memory and is too large for that.
@@ -280,7 +281,7 @@ fn umask(repository: &Repository) -> Result<u32> {
     let config = repository.config();
     if config.raw("tar.umask").is_some_and(|value| value == "user") {
         let umask = pronto_io::process::umask();
-        return umask.ok_or_else(|| unsupported("the setting tar.umask=user"));
+        return umask.ok_or_else(|| unsupported("setting 'tar.umask=user' without a known umask"));
     }
     let configured = config.i32("tar.umask")?;
     Ok(configured.map_or(TAR_UMASK, i32::cast_unsigned))

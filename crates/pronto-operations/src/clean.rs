@@ -85,7 +85,7 @@ pub fn clean(repository: &Repository, options: &Options, watch: &Watch<'_>) -> R
     let path = repository.require_work_tree()?;
     if repository.ignores_case()? {
         // The file system could spell tracked paths differently.
-        let message = "clean where case does not matter";
+        let message = "'clean' with core.ignoreCase is not implemented natively";
         return Err(Error::new(ErrorKind::Unsupported, message));
     }
     let top = Directory::open(path).context(ErrorKind::Io, "cannot open", path)?;

@@ -78,7 +78,7 @@ pub fn commit(repository: &Repository, options: &Options, watch: &Watch<'_>) -> 
         let (config, environment) = (repository.config(), repository.environment());
         let found = identity::signature_at(now, role, Care::Strict, config, environment);
         found.map_err(|error| match error.kind() {
-            ErrorKind::Identity => lacks("a commit by nobody"),
+            ErrorKind::Identity => lacks("'commit' without user.name and user.email"),
             _ => error,
         })
     };
@@ -137,7 +137,9 @@ fn current_commit(repository: &Repository) -> Result<Option<ObjectId>> {
 /// contain NUL or are not UTF-8.
 fn refuse_other_commits(repository: &Repository, options: &Options) -> Result<()> {
     if repository.in_progress().concerns_commit() {
-        return Err(lacks("commits that end an operation"));
+        return Err(lacks(
+            "'commit' during a merge, cherry-pick, revert or rebase",
+        ));
     }
     let refusing = ["pre-commit", "commit-msg"];
     let informing = ["prepare-commit-msg", "post-commit"];
@@ -146,10 +148,10 @@ fn refuse_other_commits(repository: &Repository, options: &Options) -> Result<()
         .chain(&informing)
         .any(|name| hooks::has_programs(repository, name))
     {
-        return Err(lacks("the hooks of commits"));
+        return Err(lacks("'commit' with hooks"));
     }
     if options.message.contains(&0) || options.message.to_str().is_err() {
-        return Err(lacks("this message"));
+        return Err(lacks("a commit message that is not UTF-8 or contains NUL"));
     }
     Ok(())
 }
@@ -160,7 +162,7 @@ fn message_cleanup(repository: &Repository, wanted: Option<Cleanup>) -> Result<C
         (None, None) => return Ok(Cleanup::default()),
         (None, Some(configured)) => configured,
     };
-    Cleanup::named(configured).ok_or_else(|| lacks("this cleanup of messages"))
+    Cleanup::named(configured).ok_or_else(|| lacks("this value of commit.cleanup"))
 }
 
 /// Writes the trees of the refreshed index. Returns the id of the root tree, or `None` if there is
@@ -180,7 +182,7 @@ fn stage_tree(
     };
     if index.is_split() || index.iter().any(is_for_git) {
         return Err(lacks(
-            "commits of conflicts, submodules, announced files and split indexes",
+            "'commit' with conflicts, submodules, intent-to-add entries or a split index",
         ));
     }
     // All trees of a root commit are new, and there is only one such commit.
@@ -191,7 +193,7 @@ fn stage_tree(
     let (id, made) = match write_tree::make_trees(repository, index, false, packed_from)? {
         TreeWriting::Known(_, id) => (id, None),
         TreeWriting::New(cached, id) => (id, Some(cached)),
-        TreeWriting::Not(_) => return Err(lacks("a tree of this index")),
+        TreeWriting::Not(_) => return Err(lacks("writing a tree from this index")),
     };
     let before = match head {
         Some(head) => repository.peel_to(head, Kind::Tree)?,
@@ -247,6 +249,6 @@ fn move_to(
 }
 
 fn lacks(what: &str) -> Error {
-    let message = format!("pronto does not have {what}");
+    let message = format!("{what} is not implemented natively");
     Error::new(ErrorKind::Unsupported, message)
 }

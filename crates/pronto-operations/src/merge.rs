@@ -78,11 +78,11 @@ impl<'a> TextMerge<'a> {
         let repository = prepared.repository;
         let config = repository.config();
         if config.bool_or("merge.renormalize", false)? || config.contains("merge.default") {
-            return Err(lacking("merges that are configured"));
+            return Err(lacking("merging with merge.renormalize or merge.default"));
         }
         let algorithm = config.raw("diff.algorithm");
         if algorithm.is_some_and(|name| name != "default" && name != "myers") {
-            return Err(lacking("merges with diff.algorithm"));
+            return Err(lacking("merging with diff.algorithm"));
         }
         Ok(TextMerge {
             objects: prepared.objects,
@@ -108,11 +108,11 @@ impl<'a> TextMerge<'a> {
         let mut stack = self.attributes.stack();
         let states = stack.states(path).map_err(from_worktree)?;
         if !states.iter().all(is_plain) {
-            return Err(lacking("merges that attributes choose"));
+            return Err(lacking("merging a file with a 'merge' attribute"));
         }
         let (ours, base, theirs) = (self.read(ours)?, self.read(base)?, self.read(theirs)?);
         if [&ours, &base, &theirs].iter().any(|text| is_binary(text)) {
-            return Err(lacking("conflicts of binary files"));
+            return Err(lacking("a conflict in a binary file"));
         }
         let mut options = Options::default();
         options.style = self.style;
@@ -147,7 +147,9 @@ impl<'a> Remaking<'a> {
     pub(crate) fn new(prepared: &'a WorktreeSession<'_>, style: ConflictStyle) -> Result<Self> {
         let remembered = prepared.index.resolve_undo();
         if remembered.map_err(crate::errors::from_index)?.is_some() {
-            return Err(lacking("bringing back conflicts that were resolved"));
+            return Err(lacking(
+                "recreating a resolved conflict (resolve-undo data)",
+            ));
         }
         Ok(Remaking(TextMerge::new(prepared, style)?))
     }
@@ -174,7 +176,9 @@ impl<'a> Remaking<'a> {
             return Ok(None);
         };
         if !sides.iter().flatten().all(|side| is_file(*side)) {
-            return Err(lacking("conflicts of other than files"));
+            return Err(lacking(
+                "a conflict between entries that are not regular files",
+            ));
         }
         let base = sides[1].map(|side| side.id);
         let names = ["ours", "base", "theirs"].map(|name| name.as_bytes().as_bstr());
@@ -189,7 +193,7 @@ impl<'a> Remaking<'a> {
 pub(crate) fn lacking(what: &str) -> Error {
     Error::new(
         ErrorKind::Unsupported,
-        format!("pronto does not have {what}"),
+        format!("{what} is not implemented natively"),
     )
 }
 

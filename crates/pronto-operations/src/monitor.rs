@@ -44,7 +44,7 @@ pub(crate) fn address(repository: &Repository) -> Result<MonitorAddress> {
     let configured = repository.config().path("fsmonitor.socketDir", home)?;
     let configured = configured.filter(|path| !path.as_os_str().is_empty());
     let Some(directory) = configured.or_else(|| home.map(Into::into)) else {
-        let message = "no place for the socket of a monitor: set fsmonitor.socketDir";
+        let message = "no directory for the socket of fsmonitor: set fsmonitor.socketDir";
         return Err(Error::new(ErrorKind::Unsupported, message));
     };
     let top = repository.work_tree().unwrap_or(repository.git_dir());
@@ -140,7 +140,7 @@ fn source(repository: &Repository) -> Result<SourceChoice> {
         b"fanotify" => Ok(SourceChoice::Fanotify),
         _ => {
             let message = format!(
-                "bad value '{source}' of fsmonitor.source: it is auto, inotify or fanotify"
+                "bad value '{source}' for 'fsmonitor.source': use 'auto', 'inotify' or 'fanotify'"
             );
             Err(Error::new(ErrorKind::Config, message))
         }

@@ -91,7 +91,7 @@ pub fn read_trees(
     let sparse = options.patterns(&prepared);
     let is_elsewhere = matches!(options.mode, Mode::Prefix(_)) || options.output.is_some();
     if sparse.is_some() && is_elsewhere {
-        return unsupported("read-tree of a part, or elsewhere, in a sparse checkout");
+        return unsupported("'read-tree' with a prefix or another index file in a sparse checkout");
     }
     let index = &prepared.index;
     let has_conflicts = index.iter().any(|entry| entry.stage() != 0);
@@ -199,7 +199,7 @@ fn overlay(
         ends.any(|end| paths.contains_key(path[..end].as_bstr()))
     };
     if paths.keys().any(is_above) {
-        return unsupported("trees that have a file and a directory at one place");
+        return unsupported("merging trees with a directory/file conflict");
     }
     let entry = |(path, side): (&BString, &TreeFile)| Entry {
         path: path.clone(),
@@ -233,7 +233,7 @@ fn follows(entries: &[EntryRef<'_>], sparse: &Sparse) -> bool {
 }
 
 fn unsupported<T>(what: &str) -> Result<T> {
-    let message = format!("pronto does not have {what}");
+    let message = format!("{what} is not implemented natively");
     Err(Error::new(ErrorKind::Unsupported, message))
 }
 
@@ -248,10 +248,10 @@ pub(crate) fn decide(
     let aggressive = options.aggressive;
     let rule = match (trees.len(), &options.mode) {
         (1, _) => MergeRule::One,
-        (_, Mode::Prefix(_)) => return unsupported("several trees for one directory"),
+        (_, Mode::Prefix(_)) => return unsupported("'read-tree --prefix' with several trees"),
         (2, _) => MergeRule::Two { initial },
         (3, _) => MergeRule::Three { aggressive },
-        _ => return unsupported("merges of as many trees"),
+        _ => return unsupported("merging this number of trees"),
     };
     let request = Request {
         trees,

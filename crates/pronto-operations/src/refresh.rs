@@ -69,7 +69,7 @@ pub fn refresh_index(
         && (prepared.sparse.is_some()
             || entries.any(|entry| entry.flags.contains(Flags::SKIP_WORKTREE)));
     if is_sparse {
-        let message = "pronto does not have add --refresh in a sparse checkout";
+        let message = "'add --refresh' in a sparse checkout is not implemented natively";
         return Err(Error::new(ErrorKind::Unsupported, message));
     }
     let mut seen = vec![false; pathspec.len()];

@@ -192,7 +192,7 @@ pub fn reset(
     support::require(repository, Operation::Reset)?;
     let moves = options.pathspec.is_empty();
     if moves && repository.git_path("MERGE_AUTOSTASH").exists() {
-        let message = "pronto does not have reset while changes of a merge are stashed";
+        let message = "'reset' while MERGE_AUTOSTASH exists is not implemented natively";
         return Err(Error::new(ErrorKind::Unsupported, message).into());
     }
     if matches!(options.mode, Mode::Soft | Mode::Keep) {

@@ -111,11 +111,11 @@ pub fn serve(
         && (bands.is_broken() || *error.kind() == ErrorKind::Interrupted)
     {
         let kind = *error.kind();
-        return Err(Error::new(kind, "the archive is not complete").because(error.to_string()));
+        return Err(Error::new(kind, "the archive is incomplete").because(error.to_string()));
     }
     let text = match failure {
         ArchiveFailure::Error(error) if *error.kind() == ErrorKind::Unsupported => {
-            format!("fatal: this server does not have {error}\n")
+            format!("fatal: {error}\n")
         }
         ArchiveFailure::Error(error) => {
             let before = error
@@ -153,7 +153,7 @@ fn answer(
 }
 
 fn broken(error: std::io::Error) -> Error {
-    let message = "the connection to the client is lost";
+    let message = "lost the connection to the client";
     Error::new(ErrorKind::Transport, message).because(error)
 }
 
@@ -222,7 +222,10 @@ impl Request<'_, '_> {
     fn check_support(&self) -> Result<()> {
         let tree = self.repository.config().string("attr.tree")?;
         match tree.is_some_and(|tree| !tree.is_empty()) {
-            true => Err(Error::new(ErrorKind::Unsupported, "setting 'attr.tree'")),
+            true => Err(Error::new(
+                ErrorKind::Unsupported,
+                "setting 'attr.tree' is not implemented natively",
+            )),
             false => Ok(()),
         }
     }

@@ -223,7 +223,8 @@ fn check_support(repository: &Repository, options: &Options) -> Result<()> {
     match is_supported {
         true => Ok(()),
         false => {
-            let message = "a push to this repository needs git";
+            let message = "receiving a push into a grafted repository, a partial clone or a \
+                           shared repository is not implemented natively";
             Err(Error::new(ErrorKind::Unsupported, message))
         }
     }

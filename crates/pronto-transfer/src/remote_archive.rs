@@ -72,7 +72,7 @@ pub fn fetch_archive(
     let mut settings = Settings::default().for_remote(remote, config)?;
     settings.upload_pack = call.program.cloned();
     if connection::is_bundle(url, environment) {
-        let message = "an archive from a bundle";
+        let message = "an archive from a bundle is not implemented natively";
         return Err(Error::new(ErrorKind::Unsupported, message));
     }
     let mut client = connection::connect_to_archive(url, &settings, config, environment, watch)?;

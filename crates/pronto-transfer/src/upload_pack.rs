@@ -438,7 +438,7 @@ fn hung_up() -> Error {
 
 #[cold]
 fn too_much() -> Error {
-    Error::new(ErrorKind::Refused, "the client asks for too much at once")
+    Error::new(ErrorKind::Refused, "the request of the client is too large")
 }
 
 #[cold]

@@ -53,7 +53,7 @@ fn worktrees_of_killed_processes_are_pruned() {
     let pruned = pronto(&work, &["worktree", "prune", "-v"]);
     assert_eq!(
         stderr(&pruned),
-        "Removing worktrees/new: its making was broken off\n"
+        "Removing worktrees/new: its creation was interrupted\n"
     );
     assert!(!work.join(".git/worktrees").exists());
     assert_eq!(essence(&work), before);

@@ -121,10 +121,10 @@ impl<'a> ContentConverter<'a> {
             return self.convert(entry);
         };
         if entry.conversion.needs_program(self.settings) {
-            return Err(unsupported("a filter and the attribute export-subst"));
+            return Err(unsupported("'export-subst' for a file with a filter"));
         }
         let EntryBody::Bytes(content) = self.convert(entry)? else {
-            return Err(unsupported("such a file with the attribute export-subst"));
+            return Err(unsupported("'export-subst' for a file of this size"));
         };
         let substituted = substitution.apply(entry.path.as_bstr(), content, watch)?;
         self.substituted = substituted;

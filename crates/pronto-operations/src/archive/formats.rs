@@ -119,7 +119,7 @@ impl Formats {
             });
             match variable {
                 b"command" => {
-                    let missing = || super::unsupported("an empty tar.<format>.command");
+                    let missing = || super::unsupported("tar.<format>.command without a value");
                     filters[at].command = Some(entry.value.ok_or_else(missing)?.to_owned());
                 }
                 b"remote" => filters[at].is_remote = entry.bool()?,

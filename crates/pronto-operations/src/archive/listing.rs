@@ -212,9 +212,9 @@ fn level(repository: &Repository, tree: &ObjectId, path: BString) -> Result<Tree
             at: 0,
             path,
         }),
-        None if repository.has_promisor()? => {
-            Err(unsupported("archives of trees that a partial clone lacks"))
-        }
+        None if repository.has_promisor()? => Err(unsupported(
+            "archiving a tree that is missing in a partial clone",
+        )),
         _ => {
             let message = format!("unable to read tree ({tree})");
             Err(Error::new(ErrorKind::Object, message))
@@ -294,7 +294,7 @@ impl Choice<'_> {
     fn states(&mut self, path: &BStr) -> Result<PathAttributes> {
         let states = self.stack.states(path).map_err(from_worktree)?;
         let [ignore, substitute, diff, conversion @ ..] = states else {
-            let message = format!("the attributes of '{path}' are not known");
+            let message = format!("cannot look up the attributes of '{path}'");
             return Err(Error::new(ErrorKind::Worktree, message));
         };
         Ok(PathAttributes {

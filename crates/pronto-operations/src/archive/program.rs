@@ -179,7 +179,11 @@ impl FilterProcess {
             if produced.is_err() && !is_closed {
                 state.give_up();
             }
-            let crashed = |_| Err(io::Error::other("the copying thread has crashed"));
+            let crashed = |_| {
+                Err(io::Error::other(
+                    "internal error: the copying thread panicked",
+                ))
+            };
             let copied = copying.join().unwrap_or_else(crashed);
             let status = self.wait(&state);
             is_over.store(true, Relaxed);

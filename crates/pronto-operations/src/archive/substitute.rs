@@ -113,7 +113,7 @@ impl<'r> Substitution<'r> {
 
     fn expand(&self, format: &BStr, replacing: &mut TextSubstitution<'_>) -> Result<()> {
         if format.contains(&0) {
-            return Err(unsupported("a zero in a format of export-subst"));
+            return Err(unsupported("NUL in an 'export-subst' format"));
         }
         let mut rest = format.as_bytes();
         while let Some(at) = rest.find_byte(b'%') {
@@ -237,7 +237,7 @@ impl<'r> Substitution<'r> {
 }
 
 fn unknown() -> crate::Error {
-    unsupported("a placeholder of export-subst in the archive")
+    unsupported("a placeholder of an 'export-subst' format in the archive")
 }
 
 /// Returns the byte of the hexadecimal digits after `%x`.

@@ -46,7 +46,7 @@ fn reset_hard(
         PlanningResult::Refused(refusals) => {
             return Ok(FileReset::Refused(refusals));
         }
-        PlanningResult::Expand => return Err(lacking("a reset by this sparse index")),
+        PlanningResult::Expand => return Err(lacking("'reset' that expands the sparse index")),
     };
     let outcome = {
         let entries = unpacked.entries(&prepared.index);
@@ -70,7 +70,7 @@ fn reset_carefully(
 ) -> Result<FileReset> {
     if prepared.sparse.is_some() {
         let mode = options.mode.name();
-        let message = format!("pronto does not have reset --{mode} in a sparse checkout");
+        let message = format!("'reset --{mode}' in a sparse checkout is not implemented natively");
         return Err(Error::new(ErrorKind::Unsupported, message));
     }
     let mut trees = vec![options.to.tree];

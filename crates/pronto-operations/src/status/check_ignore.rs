@@ -81,7 +81,10 @@ impl IgnoreCheck<'_> {
     pub fn decide(&mut self, spec: &BStr) -> Result<Option<IgnoreRule>> {
         let magic = spec.strip_prefix(b":");
         if magic.is_some_and(|rest| !rest.starts_with(b"/") && !rest.starts_with(b"(top)")) {
-            return Err(Error::new(ErrorKind::Unsupported, "pathspec magic here"));
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                "pathspec magic for 'check-ignore' is not implemented natively",
+            ));
         }
         let pathspec = self.repository.pathspec([spec])?;
         let path = self.outside_of_submodules(spec, pathspec.path(0))?;

@@ -263,7 +263,7 @@ fn tracking_policy(repository: &Repository, tracking: Tracking) -> Result<AutoSe
             Some(b"always") => AutoSetupMerge::Always,
             Some(b"simple") => AutoSetupMerge::Simple,
             Some(b"inherit") => {
-                let message = "branch.autoSetupMerge=inherit is not supported";
+                let message = "branch.autoSetupMerge=inherit is not implemented natively";
                 return Err(Error::new(ErrorKind::Unsupported, message));
             }
             _ if repository.config().bool_or(key, true)? => AutoSetupMerge::Remote,

@@ -58,7 +58,7 @@ pub(super) fn move_files(
     let mut unpacked = match decision {
         PlanningResult::Plan(unpacked) => unpacked,
         PlanningResult::Refused(refusals) => return Ok(MovedFiles::Refused(refusals)),
-        PlanningResult::Expand => return Err(lacking("moving files by this sparse index")),
+        PlanningResult::Expand => return Err(lacking("'switch' that expands the sparse index")),
     };
     let mut outcome = {
         let entries = unpacked.entries(&prepared.index);

@@ -52,7 +52,7 @@ impl fmt::Display for PruneReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             PruneReason::NotADirectory => "not a valid directory",
-            PruneReason::Unfinished => "its making was broken off",
+            PruneReason::Unfinished => "its creation was interrupted",
             PruneReason::MissingPointer => "gitdir file does not exist",
             PruneReason::UnreadablePointer(error) => {
                 return write!(f, "unable to read gitdir file ({})", reason(error));

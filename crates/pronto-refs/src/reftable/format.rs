@@ -106,7 +106,7 @@ impl TableHeader {
     /// Parses the header at the start of `bytes`. Returns `Ok(None)` if the version or the hash
     /// function is unknown.
     pub(crate) fn read(bytes: &[u8]) -> Result<Option<TableHeader>, BlockFault> {
-        let ends = BlockFault::new("table ends within its header", bytes.len());
+        let ends = BlockFault::new("truncated reftable header", bytes.len());
         let fixed = bytes.get(..24).ok_or(ends)?;
         if &fixed[..4] != MAGIC {
             return Err(BlockFault::new("not a reftable", 0));
@@ -173,16 +173,16 @@ impl Footer {
 
     /// Parses the footer `bytes`, whose length depends on `header`.
     pub(crate) fn read(bytes: &[u8], header: &TableHeader) -> Result<Footer, BlockFault> {
-        let ends = BlockFault::new("table ends within its footer", bytes.len());
+        let ends = BlockFault::new("truncated reftable footer", bytes.len());
         let crc_at = bytes.len().checked_sub(4).ok_or(ends)?;
         let mut copy = Vec::with_capacity(28);
         header.write(&mut copy);
         if !bytes.starts_with(&copy) {
-            return Err(BlockFault::new("header and footer differ", 0));
+            return Err(BlockFault::new("reftable header and footer differ", 0));
         }
         if be32(bytes, crc_at) != Some(crc32fast::hash(&bytes[..crc_at])) {
             return Err(BlockFault::new(
-                "checksum of the footer does not match",
+                "checksum mismatch in the reftable footer",
                 crc_at,
             ));
         }

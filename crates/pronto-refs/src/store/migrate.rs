@@ -142,17 +142,24 @@ impl dyn RefHost + '_ {
         let refs = self.refs();
         let unsupported = |what: &str| Err(Error::new(ErrorKind::Unsupported, what));
         if self.has_hook() {
-            return unsupported("a migration with a hook");
+            return unsupported(
+                "migrating refs with a reference-transaction hook is not implemented natively",
+            );
         }
         if shared::configured(self.config())? != SharedPermissions::Umask {
-            return unsupported("a migration with shared permissions");
+            return unsupported(
+                "migrating refs with core.sharedRepository is not implemented natively",
+            );
         }
         let names = ["HEAD", "packed-refs", "refs", "logs", "reftable", "config"];
         if names
             .iter()
             .any(|name| refs.common_dir.join(name).is_symlink())
         {
-            return unsupported("a migration of symbolic links");
+            return unsupported(
+                "migrating refs where HEAD, packed-refs, refs or logs is a symbolic link is not \
+                 implemented natively",
+            );
         }
         Ok(())
     }
@@ -197,7 +204,7 @@ impl StorageLocks<'_> {
     fn check(&self, refs: &References) -> Result<()> {
         match self {
             StorageLocks::Files { names, .. } if *names != refs.loose_names("refs/".into()) => {
-                let message = "references changed during the migration";
+                let message = "refs changed during the migration; try again";
                 Err(Error::new(ErrorKind::Locked, message))
             }
             _ => Ok(()),

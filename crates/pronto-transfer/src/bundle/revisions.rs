@@ -19,7 +19,7 @@ pub fn parse_revisions(repository: &Repository, arguments: &[BString]) -> Result
             false => !repository.could_be_file(text) && parser.revision(text).unwrap_or(false),
         };
         if !is_known {
-            let message = format!("cannot make a bundle of revision '{argument}'");
+            let message = format!("cannot create a bundle of revision '{argument}'");
             return Err(Error::new(ErrorKind::Unsupported, message));
         }
     }

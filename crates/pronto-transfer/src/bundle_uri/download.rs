@@ -61,7 +61,8 @@ impl BundleImport<'_> {
             return self.request(uri, from);
         }
         if !from.is_trusted {
-            let message = format!("a bundle list of another machine names the local file '{uri}'");
+            let message =
+                format!("refusing local file '{uri}' in a bundle list from another machine");
             return Err(Error::new(ErrorKind::Refused, message));
         }
         let environment = self.repository.environment();
@@ -204,7 +205,7 @@ impl BundleImport<'_> {
 
     fn text(&self, section: SpoolRange) -> io::Result<Vec<u8>> {
         if section.size_bytes() > LARGEST_LIST_BYTES {
-            return Err(io::Error::other("it is too long"));
+            return Err(io::Error::other("the bundle list is too long"));
         }
         let mut text = Vec::new();
         self.spool.reader(section)?.read_to_end(&mut text)?;

@@ -79,7 +79,7 @@ impl BundleImport<'_> {
             Fitness::Unconnected => return Ok(BundleResult::Waiting),
         }
         if header.filter.is_some() && !repository.has_promisor()? {
-            self.report("the bundle leaves objects out, and the repository is no partial clone");
+            self.report("the bundle is filtered, but the repository is not a partial clone");
             return Ok(BundleResult::Unusable);
         }
         let pack = self.spool.reader(waiting.pack);

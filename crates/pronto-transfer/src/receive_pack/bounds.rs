@@ -94,7 +94,7 @@ impl PushBounds {
                 Err(_) => return Ok(GrowthTurn { _lock: None }),
             }
             if begun.elapsed() >= PATIENCE {
-                let message = "another push changes the repository for too long";
+                let message = "timeout: another push holds the lock of the repository";
                 return Err(Error::new(ErrorKind::Locked, message));
             }
             std::thread::sleep(PAUSE);

@@ -19,7 +19,7 @@ const MOST_REFS: usize = 32_768;
 /// The memory of a transaction for each ref.
 const REF_BYTES: u64 = 1_600;
 
-const NO_MEMORY: &str = "no memory to update so many refs at once";
+const NO_MEMORY: &str = "the push updates too many refs at a time";
 
 impl ReceivedPush<'_> {
     /// Applies all changes in one transaction, which fails as a whole (`--atomic`).

@@ -169,7 +169,7 @@ impl ReceivedPush<'_> {
         loop {
             left = left
                 .checked_sub(1)
-                .ok_or_else(|| failure("proc-receive reported too much"))?;
+                .ok_or_else(|| failure("the output of the proc-receive hook is too large"))?;
             let packet = packets.next_or_end();
             let packet = packet.map_err(|error| failure(error.message()))?;
             let line = match packet {

@@ -61,7 +61,7 @@ impl ReceivedPush<'_> {
             let (creates, deletes) = (command.creates(), command.deletes());
             let name = command.name.as_bstr();
             if rules.iter().any(|rule| rule.takes(name, creates, deletes)) {
-                command.fail("the hook proc-receive is not supported here");
+                command.fail("the proc-receive hook is not supported for repositories in a store");
                 is_refused = true;
             }
         }

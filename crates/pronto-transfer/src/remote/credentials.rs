@@ -242,7 +242,10 @@ impl CredentialProvider for Helpers {
         }
         let offers = |scheme: &str| challenges.iter().any(|text| names(text, scheme));
         if !offers("basic") && LEFT_TO_GIT.into_iter().any(offers) {
-            let message = format!("'{}' offers no way to log in that pronto has", url.origin());
+            let message = format!(
+                "'{}' offers no authentication method that pronto implements",
+                url.origin()
+            );
             return Err(Error::new(ErrorKind::Unsupported, message));
         }
         if offers("basic")

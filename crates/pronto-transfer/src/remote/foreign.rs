@@ -133,6 +133,6 @@ pub(super) fn check(lookup: &Lookup<'_>, options: &Options, settings: &Settings)
 fn left_to_git(what: &str) -> Error {
     Error::new(
         ErrorKind::Unsupported,
-        format!("pronto does not have {what}"),
+        format!("{what} is not implemented natively"),
     )
 }

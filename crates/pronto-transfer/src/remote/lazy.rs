@@ -145,7 +145,8 @@ impl Exact<'_> {
             };
             exact.fetch_promised(wanted.iter().copied(), objects)?;
             if !absent(wanted, objects)?.is_empty() {
-                let message = format!("object {first} is missing, and is not to be fetched");
+                let message =
+                    format!("object {first} is missing, and fetching missing objects is disabled");
                 return Err(Error::new(ErrorKind::MissingObject, message));
             }
             selection = select(&quiet)?;

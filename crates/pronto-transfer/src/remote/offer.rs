@@ -113,7 +113,7 @@ fn check_commits(repository: &Repository, ids: &[ObjectId]) -> Result<()> {
     let mut history = NegotiationHistory::new(repository.objects()?, &uncut);
     for id in ids {
         if history.peel(id).map_err(from_odb)? != Some(*id) {
-            let message = "a negotiation that includes an object that is no commit";
+            let message = "negotiating with a tip that is not a commit is not implemented natively";
             return Err(Error::new(ErrorKind::Unsupported, message));
         }
     }

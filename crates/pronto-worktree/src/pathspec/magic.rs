@@ -36,7 +36,10 @@ pub(super) fn parse_magic<'a>(spec: &'a BStr, magic: &mut Magic) -> Result<&'a B
                 word if word.starts_with(b"attr:") || word.starts_with(b"prefix:") => {
                     return Err(Error::new(
                         ErrorKind::Unsupported,
-                        format!("pathspec magic '{}'", word.as_bstr()),
+                        format!(
+                            "pathspec magic '{}' is not implemented natively",
+                            word.as_bstr()
+                        ),
                     ));
                 }
                 word => {

@@ -39,7 +39,7 @@ impl<'a> PipeState<'a> {
     fn check(&self) -> io::Result<()> {
         match self.has_failed() {
             // The kind is not `Interrupted`, because the standard library then repeats the call.
-            true => Err(io::Error::other("the archive is given up")),
+            true => Err(io::Error::other("the archive was interrupted")),
             false => Ok(()),
         }
     }

@@ -31,7 +31,7 @@ pub(super) struct Person {
 }
 
 fn malformed() -> Error {
-    unsupported("such a commit in an archive with export-subst")
+    unsupported("'export-subst' for a malformed commit")
 }
 
 impl ParsedCommit {

@@ -39,7 +39,9 @@ pub(super) fn of(
     })?;
     check(watch)?;
     if are_replaced {
-        return Err(unsupported("names of refs beside replaced objects"));
+        return Err(unsupported(
+            "'export-subst' with ref names and replaced objects",
+        ));
     }
     let head = repository.refs().head()?;
     let branch = match &head {

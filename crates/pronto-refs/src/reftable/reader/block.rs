@@ -80,13 +80,16 @@ impl<'b> Records<'b> {
     pub(super) fn new(outline: BlockOutline, bytes: &'b [u8]) -> Result<Records<'b>, BlockFault> {
         let head = outline.skipped + BLOCK_HEADER_LEN;
         let len = outline.len;
-        let ends = BlockFault::new("block is too short", outline.skipped);
+        let ends = BlockFault::new("corrupt reftable: block is too short", outline.skipped);
         let bytes = bytes.get(..len).ok_or(ends)?;
         let count_at = len.checked_sub(COUNT_LEN).ok_or(ends)?;
         let restarts = usize::from(be16(bytes, count_at).ok_or(ends)?);
         let tail = count_at.checked_sub(RESTART_LEN * restarts);
         let Some(tail) = tail.filter(|tail| *tail >= head && restarts > 0) else {
-            return Err(BlockFault::new("bad number of restarts in block", count_at));
+            return Err(BlockFault::new(
+                "corrupt reftable: bad number of restarts in a block",
+                count_at,
+            ));
         };
         let shape = Shape {
             kind: outline.kind,
@@ -108,11 +111,14 @@ impl<'b> Records<'b> {
         let mut end = at;
         let numbers = varint::read(records, &mut end).zip(varint::read(records, &mut end));
         let Some((prefix, word)) = numbers else {
-            return Err(BlockFault::new("bad length of key", at));
+            return Err(BlockFault::new("corrupt reftable: bad key length", at));
         };
         let suffix_len = word >> 3;
         if suffix_len > (records.len() - end) as u64 || prefix > records.len() as u64 {
-            return Err(BlockFault::new("key reaches beyond its block", at));
+            return Err(BlockFault::new(
+                "corrupt reftable: key exceeds its block",
+                at,
+            ));
         }
         Ok(RecordHead {
             prefix: prefix as usize,

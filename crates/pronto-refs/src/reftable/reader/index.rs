@@ -42,12 +42,18 @@ impl RefTable {
                 Some(outline) if outline.kind == target.kind => return Ok(Some(position)),
                 Some(outline) if outline.kind == BlockKind::Index => {}
                 _ => {
-                    let fault = BlockFault::new("index leads to a block of another kind", 0);
+                    let fault = BlockFault::new(
+                        "corrupt reftable: index points to a block of another type",
+                        0,
+                    );
                     return Err(self.fault(position, fault));
                 }
             }
         }
-        Err(self.fault(position, BlockFault::new("index has too many levels", 0)))
+        Err(self.fault(
+            position,
+            BlockFault::new("corrupt reftable: index has too many levels", 0),
+        ))
     }
 
     /// Returns the child block for the key, from the index block at `position` or from the index
@@ -67,7 +73,10 @@ impl RefTable {
             position = records.shape.next;
         }
         if is_first {
-            return Err(self.fault(position, BlockFault::new("no index block here", 0)));
+            return Err(self.fault(
+                position,
+                BlockFault::new("corrupt reftable: expected an index block", 0),
+            ));
         }
         Ok(None)
     }

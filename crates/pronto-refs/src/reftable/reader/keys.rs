@@ -51,19 +51,22 @@ impl Keys {
         let suffix = records.suffix(&head);
         if head.prefix > 0 && self.at == records.shape.head {
             return Err(BlockFault::new(
-                "first key of a block is not whole",
+                "corrupt reftable: first key of a block has a prefix",
                 self.at,
             ));
         }
         match self.key.get(head.prefix..) {
             None => {
                 return Err(BlockFault::new(
-                    "key takes more than the one before has",
+                    "corrupt reftable: key prefix is longer than the previous key",
                     self.at,
                 ));
             }
             Some(rest) if rest >= suffix => {
-                return Err(BlockFault::new("keys are not in order", self.at));
+                return Err(BlockFault::new(
+                    "corrupt reftable: keys are not sorted",
+                    self.at,
+                ));
             }
             Some(_) => {}
         }

@@ -223,11 +223,11 @@ impl<'t> LogCursor<'t> {
                 Ok(inflate.total_in() as usize)
             }
             Ok(_) => Err(BlockFault::new(
-                "log block has another length",
+                "corrupt reftable: log block has the wrong length",
                 outline.skipped,
             )),
             Err(_) => Err(BlockFault::new(
-                "log block cannot be inflated",
+                "corrupt reftable: cannot inflate a log block",
                 outline.skipped,
             )),
         }
@@ -245,7 +245,10 @@ fn step(
     };
     let read = values::log(records, &head)?;
     if split_log_key(keys.key()).is_none() {
-        return Err(BlockFault::new("bad key of a log record", at));
+        return Err(BlockFault::new(
+            "corrupt reftable: bad key of a log record",
+            at,
+        ));
     }
     keys.go_to(read.end);
     Ok(Some((at, read.end)))

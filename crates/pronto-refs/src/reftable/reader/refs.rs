@@ -55,7 +55,7 @@ impl<'t> RefCursor<'t> {
         self.next = None;
         self.records = self.table.block(position, BlockKind::Ref)?;
         let Some(records) = &self.records else {
-            let fault = BlockFault::new("no block of references here", 0);
+            let fault = BlockFault::new("corrupt reftable: expected a ref block", 0);
             return Err(self.table.fault(position, fault));
         };
         self.keys.enter(records);

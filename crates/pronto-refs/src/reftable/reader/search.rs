@@ -17,7 +17,7 @@ impl Records<'_> {
             let head = self.head(at)?;
             if head.prefix > key_len {
                 return Err(BlockFault::new(
-                    "key takes more than the one before has",
+                    "corrupt reftable: key prefix is longer than the previous key",
                     at,
                 ));
             }
@@ -52,7 +52,10 @@ impl Records<'_> {
             let at = self.restart(middle)?;
             let head = self.head(at)?;
             if head.prefix != 0 {
-                return Err(BlockFault::new("key of a restart is not whole", at));
+                return Err(BlockFault::new(
+                    "corrupt reftable: key at a restart has a prefix",
+                    at,
+                ));
             }
             if self.suffix(&head) <= target {
                 low = middle + 1;
@@ -72,6 +75,8 @@ impl Records<'_> {
         be24(self.bytes, place)
             .map(|at| at as usize)
             .filter(|at| (self.shape.head..self.shape.tail).contains(at))
-            .ok_or_else(|| BlockFault::new("restart lies outside of the records", place))
+            .ok_or_else(|| {
+                BlockFault::new("corrupt reftable: restart is outside of the records", place)
+            })
     }
 }

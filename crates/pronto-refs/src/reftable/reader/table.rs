@@ -212,14 +212,20 @@ impl RefTable {
         bytes: &[u8],
     ) -> std::result::Result<BlockOutline, BlockFault> {
         let skipped = if position == 0 { self.header.len() } else { 0 };
-        let ends = BlockFault::new("block is too short", skipped);
+        let ends = BlockFault::new("corrupt reftable: block is too short", skipped);
         let kind = *bytes.get(skipped).ok_or(ends)?;
         let Some(kind) = BlockKind::from_byte(kind) else {
-            return Err(BlockFault::new("unknown type of block", skipped));
+            return Err(BlockFault::new(
+                "corrupt reftable: unknown block type",
+                skipped,
+            ));
         };
         let len = be24(bytes, skipped + 1).ok_or(ends)? as usize;
         if len < skipped + BLOCK_HEADER_LEN || (kind != BlockKind::Log && len > bytes.len()) {
-            return Err(BlockFault::new("bad length of block", skipped + 1));
+            return Err(BlockFault::new(
+                "corrupt reftable: bad block length",
+                skipped + 1,
+            ));
         }
         let aligned = self.header.block_size as usize;
         // A block that is shorter than the aligned size is either padded with zeros, or followed
@@ -242,7 +248,10 @@ impl RefTable {
         let bytes = self.body().get(start..).unwrap_or_default();
         let most = (bytes.len() as u64).saturating_mul(MOST_INFLATED);
         if outline.len as u64 > most || outline.len > LARGEST_BLOCK as usize {
-            let fault = BlockFault::new("log block is longer than it can be", outline.skipped + 1);
+            let fault = BlockFault::new(
+                "corrupt reftable: log block is too long",
+                outline.skipped + 1,
+            );
             return Err(self.fault(outline.position, fault));
         }
         Ok(bytes)
@@ -261,7 +270,10 @@ impl RefTable {
                 update_index,
                 value: reference.value,
             }),
-            None => Err(BlockFault::new("update index is out of range", 0)),
+            None => Err(BlockFault::new(
+                "corrupt reftable: update index is out of range",
+                0,
+            )),
         }
     }
 
@@ -302,12 +314,12 @@ fn read_ends(bytes: &[u8]) -> Result<(TableHeader, Footer)> {
         Error::new(ErrorKind::Corrupt, fault.message).at_offset(fault.at as u64)
     };
     let Some(header) = TableHeader::read(bytes).map_err(corrupt)? else {
-        let message = "version or hash function of table is not known";
+        let message = "unknown version or hash function of a reftable";
         return Err(Error::new(ErrorKind::Unsupported, message).at_offset(4));
     };
     let end = bytes.len().checked_sub(header.footer_len());
     let Some(end) = end.filter(|end| *end >= header.len()) else {
-        let message = "table ends within its footer";
+        let message = "truncated reftable footer";
         return Err(Error::new(ErrorKind::Corrupt, message).at_offset(bytes.len() as u64));
     };
     let footer = Footer::read(&bytes[end..], &header).map_err(|mut fault| {
@@ -315,7 +327,7 @@ fn read_ends(bytes: &[u8]) -> Result<(TableHeader, Footer)> {
         corrupt(fault)
     })?;
     if footer.object_start > 0 && footer.id_len == 0 {
-        let message = "footer has no length of abbreviated object ids";
+        let message = "corrupt reftable: footer has no length of abbreviated object ids";
         return Err(Error::new(ErrorKind::Corrupt, message).at_offset(end as u64));
     }
     Ok((header, footer))

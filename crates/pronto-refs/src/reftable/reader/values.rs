@@ -29,7 +29,7 @@ impl<'b> RecordBytes<'b> {
 
     #[cold]
     fn fault(&self) -> BlockFault {
-        BlockFault::new("value reaches beyond its block", self.at)
+        BlockFault::new("corrupt reftable: value exceeds its block", self.at)
     }
 
     #[inline(always)]
@@ -106,7 +106,12 @@ pub(super) fn reference<'b>(
             target: input.id()?,
         },
         3 => RefValue::Symbolic(input.text()?),
-        _ => return Err(BlockFault::new("unknown type of reference", head.suffix.0)),
+        _ => {
+            return Err(BlockFault::new(
+                "corrupt reftable: unknown ref type",
+                head.suffix.0,
+            ));
+        }
     };
     Ok(Read {
         value: DecodedRef { index_delta, value },
@@ -132,7 +137,12 @@ pub(super) fn log<'b>(
     let value = match head.flags {
         0 => None,
         1 => Some(log_entry(&mut input)?),
-        _ => return Err(BlockFault::new("unknown type of log record", head.suffix.0)),
+        _ => {
+            return Err(BlockFault::new(
+                "corrupt reftable: unknown log record type",
+                head.suffix.0,
+            ));
+        }
     };
     Ok(Read {
         value,
@@ -162,7 +172,10 @@ fn positions_len(input: &mut RecordBytes<'_>, head: &RecordHead) -> Result<u64, 
         count => u64::from(count),
     };
     if count > (input.bytes.len() - input.at) as u64 {
-        return Err(BlockFault::new("more positions than bytes", input.at));
+        return Err(BlockFault::new(
+            "corrupt reftable: more positions than bytes",
+            input.at,
+        ));
     }
     Ok(count)
 }
@@ -179,7 +192,9 @@ pub(super) fn positions(records: &Records<'_>, head: &RecordHead) -> Result<Vec<
         position = position
             .checked_add(delta)
             .filter(|_| delta > 0 || positions.is_empty())
-            .ok_or_else(|| BlockFault::new("positions are not in order", input.at))?;
+            .ok_or_else(|| {
+                BlockFault::new("corrupt reftable: positions are not sorted", input.at)
+            })?;
         positions.push(position);
     }
     Ok(positions)

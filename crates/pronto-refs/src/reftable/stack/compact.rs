@@ -149,7 +149,7 @@ impl ReftableStack {
         let mut names = self.names()?;
         let old = plan.names();
         let at = position_of(&names, &old).ok_or_else(|| {
-            let message = "another process has changed the stack of tables";
+            let message = "another process changed the list of reftables; try again";
             Error::new(ErrorKind::Outdated, message).at_path(&self.list_path)
         })?;
         let table = match table {

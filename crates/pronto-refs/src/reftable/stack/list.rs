@@ -131,11 +131,13 @@ fn parse(bytes: &[u8]) -> Result<Vec<TableName>> {
         let corrupt =
             |what: &str| Error::new(ErrorKind::Corrupt, what.to_owned()).at_offset(at as u64);
         let Some(name) = line.strip_suffix(b"\n") else {
-            return Err(corrupt("last line of the list of tables has no end"));
+            return Err(corrupt(
+                "the last line of the list of reftables has no line feed",
+            ));
         };
         if !name.is_empty() {
             let name = TableName::new(name);
-            names.push(name.ok_or_else(|| corrupt("bad name of a table"))?);
+            names.push(name.ok_or_else(|| corrupt("bad table name in the list of reftables"))?);
         }
         at += line.len();
     }

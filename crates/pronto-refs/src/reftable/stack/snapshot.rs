@@ -173,7 +173,7 @@ impl StackSnapshot {
         match self.limits() {
             None => Ok(1),
             Some(limits) => limits.max.checked_add(1).ok_or_else(|| {
-                Error::new(ErrorKind::Record, "no update index is left in the stack")
+                Error::new(ErrorKind::Record, "the reftables have no update index left")
             }),
         }
     }
@@ -183,7 +183,7 @@ impl SnapshotTable {
     fn open(stack: &ReftableStack, name: &TableName) -> Result<SnapshotTable> {
         let table = RefTable::open(stack.path_of(name))?;
         if table.kind() != stack.kind {
-            let message = "table has another hash function than its repository";
+            let message = "the reftable has another hash function than its repository";
             return Err(Error::new(ErrorKind::WrongHash, message).at_path(table.path()));
         }
         Ok(SnapshotTable {

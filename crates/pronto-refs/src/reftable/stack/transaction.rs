@@ -110,11 +110,11 @@ impl StackTransaction<'_> {
         fill: impl FnOnce(&mut TableWriter<std::io::BufWriter<std::fs::File>>) -> Result<()>,
     ) -> Result<()> {
         if limits.min < self.next_update_index || limits.max < limits.min {
-            let message = "update index of a new table is out of range";
+            let message = "the update index of a new reftable is out of range";
             return Err(Error::new(ErrorKind::Record, message));
         }
         let Some(next) = limits.max.checked_add(1) else {
-            let message = "no update index is left in the stack";
+            let message = "the reftables have no update index left";
             return Err(Error::new(ErrorKind::Record, message));
         };
         let fill = |writer: &mut Writer| fill(writer);

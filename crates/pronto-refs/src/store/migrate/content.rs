@@ -90,7 +90,7 @@ impl MigratedRefs {
 
 /// Returns the error for a ref that this migration does not support.
 pub(super) fn cannot_migrate(name: &BStr) -> Error {
-    let message = format!("a migration of reference '{name}'");
+    let message = format!("migrating ref '{name}' is not implemented natively");
     Error::new(ErrorKind::Unsupported, message)
 }
 

@@ -136,7 +136,9 @@ impl<'r> Stacks<'r> {
 
 fn of_another(directory: &std::path::Path) -> Error {
     let place = directory.display();
-    let message = format!("references of another worktree, at '{place}'");
+    let message = format!(
+        "changing refs of another worktree ('{place}') in reftables is not implemented natively"
+    );
     Error::new(ErrorKind::Unsupported, message)
 }
 

@@ -47,7 +47,8 @@ impl UnpackWalk<'_, '_> {
                 .find_iter("/")
                 .filter_map(|end| index.find(path[..end].into(), 0).ok());
             if entry.stage() == 0 && index.below(path).chain(above).any(stays) {
-                let message = "a file where there is a directory in the index";
+                let message =
+                    "merging a file over a directory in the index is not implemented natively";
                 return Err(Error::new(ErrorKind::Unsupported, message));
             }
         }
