@@ -28,7 +28,7 @@ impl Digester {
         Digester(match kind {
             Kind::Sha1 => CheckedHasher::Sha1(sha1dc::Hasher::new()),
             Kind::Sha256 => CheckedHasher::Sha256(sha2::Sha256::new()),
-            other => panic!("no digest for {other}"),
+            other => panic!("unsupported hash function {other}"),
         })
     }
 

@@ -36,7 +36,7 @@ pub struct NotAnId;
 
 impl fmt::Display for NotAnId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("not an object id in hexadecimal")
+        f.write_str("not a hexadecimal object id")
     }
 }
 

@@ -29,7 +29,7 @@ impl TrailerDigester {
         TrailerDigester(match kind {
             Kind::Sha1 => TrailerHasher::Sha1(sha1::Sha1::new()),
             Kind::Sha256 => TrailerHasher::Sha256(sha2::Sha256::new()),
-            other => panic!("no digest for {other}"),
+            other => panic!("unsupported hash function {other}"),
         })
     }
 

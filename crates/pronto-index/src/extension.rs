@@ -45,7 +45,7 @@ impl Extensions {
         // Like Git, treats fewer bytes than an extension header as padding.
         while rest.len() >= 8 {
             let at = to - rest.len();
-            let cut = || corrupt("index extension is cut short").at_offset(at as u64);
+            let cut = || corrupt("truncated index extension").at_offset(at as u64);
             let signature = *take(&mut rest, 4)
                 .and_then(<[u8]>::first_chunk)
                 .ok_or_else(cut)?;

@@ -79,7 +79,7 @@ impl Index {
         if index.outline.is_split() {
             return Err(Error::new(
                 ErrorKind::Unsupported,
-                "a split index has to be opened by path",
+                "a split index must be opened by path",
             ));
         }
         Ok(index)

@@ -56,7 +56,7 @@ fn fixed(bytes: &[u8], at: usize, hash_len: usize) -> Option<FixedFields> {
 }
 
 fn damaged(at: usize) -> Error {
-    corrupt("index entry is cut short or malformed").at_offset(at as u64)
+    corrupt("truncated or malformed index entry").at_offset(at as u64)
 }
 
 fn check(fixed: &FixedFields, at: usize) -> Result<(), Error> {
@@ -195,7 +195,7 @@ pub(crate) fn unpack(
         })?;
         let suffix_len = rest.find_byte(0).ok_or_else(|| damaged(at))?;
         if kept + suffix_len > LONGEST_PATH_BYTES {
-            return Err(corrupt("index entry has too long a path").at_offset(at as u64));
+            return Err(corrupt("the path of an index entry is too long").at_offset(at as u64));
         }
         path.truncate(kept);
         path.extend_from_slice(&rest[..suffix_len]);

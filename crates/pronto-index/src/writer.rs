@@ -196,7 +196,7 @@ impl Writer {
         out.extend_from_slice(b"DIRC");
         out.extend_from_slice(&version.to_be_bytes());
         let count = u32::try_from(rows.len())
-            .map_err(|_| corrupt("index has more entries than its format can hold"))?;
+            .map_err(|_| corrupt("too many entries for the index format"))?;
         out.extend_from_slice(&count.to_be_bytes());
         let block_len = self.offset_table.block_len(rows.len());
         let blocks = push_entries(&mut out, rows, version, block_len);

@@ -66,7 +66,7 @@ impl fmt::Display for Exhausted {
         let Exhausted { owner, most } = self;
         write!(
             f,
-            "the requests of {owner} hold too much memory, of at most {most} bytes; try again later"
+            "the requests of {owner} hold too much memory (limit: {most} bytes); try again later"
         )
     }
 }

@@ -35,7 +35,7 @@ pub fn resolve(host: &str, port: u16, within: Duration) -> io::Result<Vec<Socket
         let _ = answer.send(look_up(&name, port));
     })?;
     let found = answered.recv_timeout(within).map_err(|_| {
-        let message = "the name servers do not answer";
+        let message = "the name servers do not respond";
         io::Error::new(io::ErrorKind::TimedOut, message)
     })??;
     match found.is_empty() {

@@ -367,7 +367,7 @@ fn tail_of(bytes: &[u8]) -> u64 {
 fn cut_short() -> io::Error {
     io::Error::new(
         io::ErrorKind::UnexpectedEof,
-        "file was cut short while it was in use",
+        "the file was truncated while it was in use",
     )
 }
 

@@ -121,8 +121,12 @@ pub fn send(address: &MonitorAddress, request: &[u8]) -> io::Result<Vec<u8>> {
 /// Fails with the errors of [`send`], and with `InvalidData` if the answer is malformed.
 pub fn query(address: &MonitorAddress, token: &BStr) -> io::Result<MonitorResponse> {
     let message = send(address, token)?;
-    MonitorResponse::parse(&message)
-        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the monitor gave no token"))
+    MonitorResponse::parse(&message).ok_or_else(|| {
+        io::Error::new(
+            io::ErrorKind::InvalidData,
+            "the fsmonitor daemon returned no token",
+        )
+    })
 }
 
 /// Returns whether a monitor is listening at `address`. Connects like [`connect`].

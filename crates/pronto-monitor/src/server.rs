@@ -208,7 +208,10 @@ impl SharedMonitor {
             // The state may be incomplete after a panic.
             self.state.clear_poison();
             let mut state = poisoned.into_inner();
-            let doubt = Doubt::Failed(BString::default(), "a thread panicked".to_owned());
+            let doubt = Doubt::Failed(
+                BString::default(),
+                "internal error: a thread panicked".to_owned(),
+            );
             state.watcher.set_doubt(doubt);
             state
         })

@@ -262,7 +262,7 @@ impl Bulk {
             return Ok(());
         };
         if many.lost.load(Ordering::Relaxed) {
-            let message = "an object could not be stored, and others may rely on it";
+            let message = "an earlier object could not be stored, so the batch was aborted";
             return Err(Error::new(ErrorKind::Io, message));
         }
         match many

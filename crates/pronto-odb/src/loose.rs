@@ -56,7 +56,10 @@ pub(crate) fn read(
     match read_below(objects, id, scratch, u64::MAX, out)? {
         Some(LooseContent::Whole(kind)) => Ok(Some(kind)),
         Some(LooseContent::Large) => {
-            let error = Error::new(ErrorKind::Limit, "object is too large for memory");
+            let error = Error::new(
+                ErrorKind::Limit,
+                "object is too large for the memory of this machine",
+            );
             Err(error.on_object(id))
         }
         None => Ok(None),
@@ -203,7 +206,7 @@ impl Read for LooseReader {
             }
             _ => Err(io::Error::new(
                 io::ErrorKind::InvalidData,
-                "loose object is not of the size its header claims",
+                "corrupt loose object: its size differs from the header",
             )),
         }
     }
@@ -385,12 +388,17 @@ fn inflate(
         return Ok(None);
     }
     if start.size_bytes / MAX_RATIO > deflated.len() as u64 {
-        return Err(Error::new(ErrorKind::Corrupt, "loose object is cut short"));
+        return Err(Error::new(ErrorKind::Corrupt, "truncated loose object"));
     }
     let whole = usize::try_from(start.size_bytes)
         .ok()
         .and_then(|size| size.checked_add(start.header_len))
-        .ok_or_else(|| Error::new(ErrorKind::Limit, "object is too large for memory"))?;
+        .ok_or_else(|| {
+            Error::new(
+                ErrorKind::Limit,
+                "object is too large for the memory of this machine",
+            )
+        })?;
     if !done && len <= whole {
         // The buffer has one byte more than the declared size, so that surplus content is detected.
         out.resize(whole + 1, 0);
@@ -404,7 +412,7 @@ fn inflate(
         }
     }
     if !done || len != whole {
-        let message = "loose object is not of the size its header claims";
+        let message = "corrupt loose object: its size differs from the header";
         return Err(Error::new(ErrorKind::Corrupt, message).at_offset(consumed as u64));
     }
     if consumed != deflated.len() {

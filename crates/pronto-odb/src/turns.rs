@@ -112,7 +112,7 @@ impl Writing {
                 LockAttempt::Yes => state.held = Some(objects),
                 LockAttempt::Never => {}
                 LockAttempt::No => {
-                    let message = "another process is pruning objects and does not end";
+                    let message = "timeout: another process is pruning objects";
                     return Err(Error::new(ErrorKind::Io, message).at_path(&self.objects));
                 }
             }

@@ -335,7 +335,10 @@ impl BitmapFile {
             };
             let next = self.entry(base)?;
             if next.start >= entry.start {
-                return Err(self.broken("xor chain does not lead back", entry.start));
+                return Err(self.broken(
+                    "corrupt bitmap: xor chain does not end at an earlier entry",
+                    entry.start,
+                ));
             }
             entry = next;
         }

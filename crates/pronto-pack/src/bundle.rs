@@ -95,7 +95,7 @@ impl fmt::Display for BadHeader {
             BadHeader::Capability(name) => write!(f, "unknown capability '{name}'"),
             BadHeader::Hash(name) => write!(f, "unrecognized bundle hash algorithm: {name}"),
             BadHeader::Line(line) => write!(f, "unrecognized header: {line} ({})", line.len()),
-            BadHeader::TooLong => f.write_str("the header of the bundle is too long"),
+            BadHeader::TooLong => f.write_str("the bundle header is too long"),
             BadHeader::Io(error) => write!(f, "cannot read the bundle: {error}"),
         }
     }

@@ -81,12 +81,14 @@ pub fn checked_result_len(base_len: usize, delta: &[u8], sizes: &Sizes) -> Resul
     }
     let ordinary = 2 * (base_len as u64 + delta.len() as u64) + (1 << 20);
     if sizes.result_bytes > ordinary && sum_of(&delta[sizes.header_len..]) != sizes.result_bytes {
-        return Err(corrupt("delta does not yield the size it claims"));
+        return Err(corrupt(
+            "corrupt delta: the result has another size than recorded",
+        ));
     }
     usize::try_from(sizes.result_bytes).map_err(|_| {
         Error::new(
             ErrorKind::Limit,
-            "object is too large for this machine's memory",
+            "object is too large for the memory of this machine",
         )
     })
 }
@@ -115,7 +117,9 @@ pub fn apply_into(base: &[u8], delta: &[u8], sizes: &Sizes, out: &mut [u8]) -> R
         }
     }
     if to != out.len() {
-        return Err(corrupt("delta does not yield the size it claims"));
+        return Err(corrupt(
+            "corrupt delta: the result has another size than recorded",
+        ));
     }
     Ok(())
 }
@@ -151,7 +155,9 @@ pub fn apply_to(base: &[u8], delta: &[u8], out: &mut dyn io::Write) -> Result<()
             .map_err(|error| Error::new(ErrorKind::Io, "unable to write").because(error))?;
     }
     if left != 0 {
-        return Err(corrupt("delta does not yield the size it claims"));
+        return Err(corrupt(
+            "corrupt delta: the result has another size than recorded",
+        ));
     }
     Ok(())
 }
@@ -242,7 +248,7 @@ fn parse_size(delta: &[u8], at: &mut usize) -> Result<u64, Error> {
         *at += 1;
         let bits = u64::from(byte & 0x7f);
         if shift > 63 || (bits << shift) >> shift != bits {
-            return Err(corrupt("size in a delta does not fit 64 bits"));
+            return Err(corrupt("corrupt delta: a size exceeds 64 bits"));
         }
         size |= bits << shift;
         shift += 7;
@@ -254,17 +260,17 @@ fn parse_size(delta: &[u8], at: &mut usize) -> Result<u64, Error> {
 
 #[cold]
 fn cut_short() -> Error {
-    corrupt("delta ends within an instruction")
+    corrupt("corrupt delta: truncated instruction")
 }
 
 #[cold]
 fn out_of_bounds() -> Error {
-    corrupt("delta reaches outside of its base or its result")
+    corrupt("corrupt delta: an instruction exceeds the base or the result")
 }
 
 #[cold]
 fn base_size() -> Error {
-    let message = "delta base is not of the size the delta expects";
+    let message = "corrupt delta: the base has another size than recorded";
     Error::new(ErrorKind::BaseSize, message)
 }
 
@@ -379,10 +385,10 @@ mod tests {
             body(&mut maker);
             maker.0
         };
-        const END: &str = "delta ends within an instruction";
-        const OUTSIDE: &str = "delta reaches outside of its base or its result";
-        const BASE: &str = "delta base is not of the size the delta expects";
-        const SIZE: &str = "delta does not yield the size it claims";
+        const END: &str = "corrupt delta: truncated instruction";
+        const OUTSIDE: &str = "corrupt delta: an instruction exceeds the base or the result";
+        const BASE: &str = "corrupt delta: the base has another size than recorded";
+        const SIZE: &str = "corrupt delta: the result has another size than recorded";
         let cases: Vec<(&str, Vec<u8>, &str)> = vec![
             ("empty", vec![], END),
             ("one size", vec![10], END),
@@ -414,7 +420,7 @@ mod tests {
             (
                 "a size of 70 bits",
                 vec![0xff; 10],
-                "size in a delta does not fit 64 bits",
+                "corrupt delta: a size exceeds 64 bits",
             ),
         ];
         for (name, delta, message) in cases {

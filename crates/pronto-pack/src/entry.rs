@@ -130,7 +130,7 @@ fn parse_size(first: u8, bytes: &[u8], at: &mut usize) -> Result<u64, Error> {
         byte = take(bytes, at)?;
         let bits = u64::from(byte & 0x7f);
         if shift > 63 || (bits << shift) >> shift != bits {
-            return Err(corrupt("object size does not fit 64 bits"));
+            return Err(corrupt("corrupt pack: an object size exceeds 64 bits"));
         }
         size |= bits << shift;
         shift += 7;
@@ -176,7 +176,7 @@ fn encode_distance(distance: u64, out: &mut Vec<u8>) {
 fn truncated() -> Error {
     Error::new(
         ErrorKind::Truncated,
-        "pack ends within the header of an entry",
+        "truncated pack: incomplete entry header",
     )
 }
 

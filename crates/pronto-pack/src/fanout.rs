@@ -32,7 +32,7 @@ impl Fanout {
     pub fn parse(bytes: &[u8]) -> Result<Fanout, Error> {
         let bytes = bytes
             .get(..FANOUT_LEN)
-            .ok_or_else(|| Error::new(ErrorKind::Truncated, "fan-out table is cut short"))?;
+            .ok_or_else(|| Error::new(ErrorKind::Truncated, "truncated fan-out table"))?;
         let mut counts = Box::new([0u32; 256]);
         let mut last = 0;
         for (at, (count, bytes)) in counts.iter_mut().zip(bytes.chunks_exact(4)).enumerate() {

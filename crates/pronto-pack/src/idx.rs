@@ -391,7 +391,10 @@ impl PackIndex {
     fn check_position(&self, position: IndexPosition) -> Result<(), Error> {
         match position.0 < self.len() {
             true => Ok(()),
-            false => Err(self.corrupt("no such position in the index", self.view.len())),
+            false => Err(self.corrupt(
+                "position is out of range in the pack index",
+                self.view.len(),
+            )),
         }
     }
 

@@ -355,7 +355,10 @@ impl StageContext<'_> {
 
 /// Returns the error of a thread that ends because another thread failed.
 fn stopped() -> Error {
-    Error::new(ErrorKind::Stopped, "another thread failed")
+    Error::new(
+        ErrorKind::Stopped,
+        "indexing was aborted because another thread failed",
+    )
 }
 
 /// Returns all results, or the error that caused the others.

@@ -85,7 +85,7 @@ pub(crate) fn check_claim(input_len: usize, size: u64) -> Result<(), Error> {
     if size / MAX_RATIO > input_len as u64 {
         return Err(Error::new(
             ErrorKind::Truncated,
-            "pack ends within a deflated object",
+            "truncated pack: incomplete deflated object",
         ));
     }
     Ok(())
@@ -95,7 +95,7 @@ pub(crate) fn check_claim(input_len: usize, size: u64) -> Result<(), Error> {
 fn wrong_size() -> Error {
     Error::new(
         ErrorKind::Corrupt,
-        "inflated object is not of the size its header claims",
+        "corrupt pack: an inflated object has another size than its header records",
     )
 }
 
@@ -103,7 +103,7 @@ fn wrong_size() -> Error {
 fn too_large() -> Error {
     Error::new(
         ErrorKind::Limit,
-        "object is too large for this machine's memory",
+        "object is too large for the memory of this machine",
     )
 }
 
@@ -111,9 +111,10 @@ fn too_large() -> Error {
 fn failed(error: sirocco::inflate::Error) -> Error {
     use sirocco::inflate::Error as Inflate;
     match error {
-        Inflate::Truncated => {
-            Error::new(ErrorKind::Truncated, "pack ends within a deflated object")
-        }
+        Inflate::Truncated => Error::new(
+            ErrorKind::Truncated,
+            "truncated pack: incomplete deflated object",
+        ),
         Inflate::BufferFull | Inflate::InsufficientSpace => wrong_size(),
         other => Error::new(ErrorKind::Corrupt, "inflate returned an error").because(other),
     }

@@ -320,7 +320,7 @@ impl MultiIndex {
     fn check_position(&self, position: IndexPosition) -> Result<(), Error> {
         match position.0 < self.len() {
             true => Ok(()),
-            false => Err(self.corrupt("no such position in the multi-pack-index", 0)),
+            false => Err(self.corrupt("position is out of range in the multi-pack-index", 0)),
         }
     }
 
@@ -405,7 +405,7 @@ fn read_names(view: &FileView, chunk: Range<u64>, count: u32) -> Result<Vec<Stri
         let name = std::str::from_utf8(&rest[..end])
             .ok()
             .filter(|name| !name.contains('/') && name.ends_with(".idx"))
-            .ok_or_else(|| corrupt("multi-pack-index names a pack that cannot be"))?;
+            .ok_or_else(|| corrupt("multi-pack-index has an invalid pack name"))?;
         names.push(name.to_owned());
         rest = rest.get(end + 1..).unwrap_or_default();
     }

@@ -89,7 +89,7 @@ impl Mtimes {
     pub fn at(&self, row: u32) -> Result<u32, Error> {
         let at = HEADER_LEN as u64 + u64::from(row) * 4;
         if row >= self.count {
-            let error = Error::new(ErrorKind::Corrupt, "no such row in the file of times");
+            let error = Error::new(ErrorKind::Corrupt, "row is out of range in the mtimes file");
             return Err(error.at_path(&self.path).at_offset(at));
         }
         let mut buffer = Vec::new();

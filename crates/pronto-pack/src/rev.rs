@@ -124,7 +124,7 @@ impl ReverseIndex {
                 .at_offset(HEADER_LEN as u64 + u64::from(place) * 4)
         };
         if place >= self.count {
-            return Err(corrupt("no such place in the reverse index"));
+            return Err(corrupt("position is out of range in the reverse index"));
         }
         let at = HEADER_LEN as u64 + u64::from(place) * 4;
         let mut buffer = Vec::new();
@@ -134,9 +134,7 @@ impl ReverseIndex {
         intact(&self.view).map_err(|error| error.at_path(&self.path))?;
         match row < self.count {
             true => Ok(IndexPosition(row)),
-            false => Err(corrupt(
-                "the reverse index leads to a row that is not there",
-            )),
+            false => Err(corrupt("corrupt reverse index: an entry is out of range")),
         }
     }
 }

@@ -341,7 +341,12 @@ impl Unpacking<'_> {
     /// Inflates the next stream of `size` bytes. Returns `None` in a dry run, and for a malformed
     /// stream, which is reported.
     fn inflate(&mut self, size: u64) -> Result<Option<Vec<u8>>, Error> {
-        let too_large = |_| Error::new(ErrorKind::Limit, "object is too large for this machine");
+        let too_large = |_| {
+            Error::new(
+                ErrorKind::Limit,
+                "object is too large for the memory of this machine",
+            )
+        };
         let size = usize::try_from(size).map_err(too_large)?;
         let mut stream = ZlibStream::new(&mut self.reader);
         // The whole content, or in a dry run only the last piece.

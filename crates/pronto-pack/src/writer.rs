@@ -296,7 +296,7 @@ impl PackWriter {
                 Ok(len) => len,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => {
-                    let message = "cannot read what is to be packed";
+                    let message = "cannot read the objects to pack";
                     return Err(Error::new(ErrorKind::Io, message).because(error));
                 }
             };
@@ -363,7 +363,7 @@ impl PackWriter {
     /// with `ErrorKind::Collision` if another pack of this name exists.
     pub fn finish(mut self) -> Result<WrittenPack, Error> {
         if self.is_broken {
-            let message = "a part of the pack could not be written";
+            let message = "cannot write a part of the pack";
             return Err(Error::new(ErrorKind::Io, message).at_path(&self.temporary.path));
         }
         let count = u32::try_from(self.len()).unwrap_or(u32::MAX);
@@ -372,7 +372,8 @@ impl PackWriter {
             .count
             .is_some_and(|announced| announced != count)
         {
-            let message = format!("pack has {count} entries, not as many as announced");
+            let message =
+                format!("the pack has {count} entries, but its header announces another number");
             return Err(Error::new(ErrorKind::Limit, message));
         }
         self.flush()?;

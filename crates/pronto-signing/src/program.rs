@@ -112,7 +112,7 @@ impl ProgramContext<'_> {
         }
         match self.deadline {
             Some(deadline) if Instant::now() >= deadline => {
-                Err(io::Error::other("it has not ended in time"))
+                Err(io::Error::other("timeout: it is still running"))
             }
             _ => Ok(()),
         }
@@ -207,7 +207,7 @@ fn read_some(stream: Option<&mut impl Read>, into: &mut Vec<u8>) -> io::Result<b
         Ok(count) => {
             into.extend_from_slice(piece.get(..count).unwrap_or_default());
             match into.len() > MOST_OUTPUT_BYTES {
-                true => Err(io::Error::other("the program prints too much")),
+                true => Err(io::Error::other("the output of the program is too large")),
                 false => Ok(true),
             }
         }

@@ -156,7 +156,7 @@ fn with_host(
         .ok_or_else(no_path)?;
     if let Some(at) = rest[..start].find_byteset(b"?#") {
         let byte = char::from(rest[at]);
-        return Err(bad(format!("'{byte}' leaves open which host is meant")));
+        return Err(bad(format!("'{byte}' makes the host ambiguous")));
     }
     let (host, port) = host_and_port(&rest[..start])?;
     let path = home_relative(&rest[start..]);
@@ -250,7 +250,7 @@ fn checked_path(path: &BStr) -> Result<BString, Error> {
         return Err(bad(format!("strange pathname '{path}' blocked")));
     }
     if path.find_byteset(b"\0").is_some() {
-        return Err(bad("a path cannot hold a NUL byte"));
+        return Err(bad("the path contains a NUL byte"));
     }
     Ok(path.into())
 }

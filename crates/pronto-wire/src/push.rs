@@ -316,7 +316,7 @@ impl Pusher {
 
 /// Returns the result of a thread. A panic counts as a failure.
 fn joined(ended: std::thread::Result<io::Result<()>>) -> io::Result<()> {
-    ended.unwrap_or_else(|_| Err(io::Error::other("the pack could not be made")))
+    ended.unwrap_or_else(|_| Err(io::Error::other("cannot create the pack")))
 }
 
 /// The form of the response, according to the requested capabilities.

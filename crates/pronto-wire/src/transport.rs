@@ -44,7 +44,7 @@ pub trait Connection: Read + Send {
         let mut buffer = vec![0; UPLOADED_BYTES];
         loop {
             let count = request.read(&mut buffer).map_err(|error| {
-                Error::new(ErrorKind::Local, "unable to read what is to be sent").because(error)
+                Error::new(ErrorKind::Local, "unable to read the data to send").because(error)
             })?;
             match buffer.get(..count) {
                 Some(piece) if count > 0 => self.send(piece)?,

@@ -227,7 +227,7 @@ impl fmt::Display for UrlOrigin {
 
 fn parse(text: &BStr) -> Result<Url, InvalidUrl> {
     if text.iter().any(u8::is_ascii_control) {
-        return Err(InvalidUrl::Bad("it holds a control character"));
+        return Err(InvalidUrl::Bad("it contains a control character"));
     }
     let parts = split(text).map_err(InvalidUrl::Bad)?;
     check_rest(parts.rest)?;
@@ -262,7 +262,7 @@ fn check_rest(rest: &[u8]) -> Result<(), InvalidUrl> {
         return Err(InvalidUrl::Bad(reason));
     }
     if rest.contains(&b'#') {
-        return Err(InvalidUrl::Bad("'#' must be written as '%23'"));
+        return Err(InvalidUrl::Bad("write '#' as '%23'"));
     }
     check_decoded(rest)
 }
@@ -274,7 +274,7 @@ fn check_decoded(text: &[u8]) -> Result<(), InvalidUrl> {
         .windows(3)
         .any(|escape| escape[0] == b'%' && is_end(&escape[1..]));
     match ends {
-        true => Err(InvalidUrl::Bad("it holds an escaped newline or NUL")),
+        true => Err(InvalidUrl::Bad("it contains an escaped newline or NUL")),
         false => Ok(()),
     }
 }
@@ -283,7 +283,7 @@ type UrlLogin = (Option<BString>, Option<BString>);
 
 fn split_login(login: &[u8]) -> Result<UrlLogin, InvalidUrl> {
     if login.iter().any(|byte| b"\\ ".contains(byte)) {
-        return Err(InvalidUrl::Bad("backslash or space in the user"));
+        return Err(InvalidUrl::Bad("the user contains a backslash or a space"));
     }
     check_decoded(login)?;
     let (user, password) = match login.split_once_str(":") {
@@ -300,11 +300,13 @@ fn checked_host(host: &[u8]) -> Result<String, InvalidUrl> {
     }
     if host.contains(&b'@') {
         return Err(InvalidUrl::Bad(
-            "a second '@' leaves open which host is meant",
+            "a second '@' makes the host ambiguous; write '@' in the user or password as '%40'",
         ));
     }
     if !host.is_ascii() {
-        return Err(InvalidUrl::Beyond("its host is not written in ASCII"));
+        return Err(InvalidUrl::Beyond(
+            "its host contains characters that are not ASCII",
+        ));
     }
     let text = host.to_str_lossy().to_ascii_lowercase();
     if let Some(inner) = text.strip_prefix('[') {
@@ -312,7 +314,9 @@ fn checked_host(host: &[u8]) -> Result<String, InvalidUrl> {
         let address = inner.ok_or(InvalidUrl::Bad("invalid characters in host name"))?;
         return match address.parse::<Ipv6Addr>() {
             Ok(_) => Ok(text),
-            Err(_) if address.contains("%25") => Err(InvalidUrl::Beyond("its host has a zone")),
+            Err(_) if address.contains("%25") => Err(InvalidUrl::Beyond(
+                "its host is an IPv6 address with a zone",
+            )),
             Err(_) => Err(InvalidUrl::Bad("invalid IPv6 address")),
         };
     }

@@ -201,7 +201,12 @@ pub(crate) struct LargeBlob {
 impl LargeBlob {
     /// Reads the whole content into `buffer`, and replaces the old content.
     pub(crate) fn read_into(mut self, buffer: &mut Vec<u8>) -> Result<(), Error> {
-        let limit = |_| Error::new(ErrorKind::CorruptObject, "object is too large for memory");
+        let limit = |_| {
+            Error::new(
+                ErrorKind::CorruptObject,
+                "object is too large for the memory of this machine",
+            )
+        };
         let size = usize::try_from(self.size_bytes).map_err(|_| limit(()))?;
         buffer.clear();
         // The size is that of an unverified header.

@@ -143,7 +143,7 @@ fn only_ignored_and_named_files_are_carried() {
     let (new, said) = added(&work, &patterns);
     assert_eq!(
         said,
-        "warning: not carried: 'dist/pipe': it is no file, directory or symbolic link\n"
+        "warning: not carried: 'dist/pipe': it is not a file, directory or symbolic link\n"
     );
     assert_eq!(read(&new.join("dist/kept.o")), "tracked");
     assert_eq!(read(&new.join("dist/other")), "other");
@@ -176,7 +176,7 @@ fn files_of_the_commit_are_not_replaced() {
     assert!(made.status.success(), "{}", stderr(&made));
     let lines: Vec<String> = ["dist/app", "dist/link", "dist/way"]
         .map(|path| {
-            format!("warning: not carried: '{path}': the new worktree has something there\n")
+            format!("warning: not carried: '{path}': the new worktree already has a file there\n")
         })
         .into();
     assert_eq!(stderr(&made), lines.concat());
@@ -198,7 +198,7 @@ fn worktrees_are_not_carried() {
     assert!(made.status.success(), "{}", stderr(&made));
     assert_eq!(
         stderr(&made),
-        "warning: not carried: 'places/old': it is a worktree or submodule of its own\n"
+        "warning: not carried: 'places/old': it is another worktree or a submodule\n"
     );
     let new = work.join("places/new/places");
     assert_eq!(read(&new.join("data")), "data");

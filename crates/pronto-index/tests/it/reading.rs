@@ -59,7 +59,7 @@ fn a_file_cut_short_under_its_reader_is_an_error() {
         assert_eq!(
             error.to_string(),
             format!(
-                "unable to read index file '{}': file was cut short while it was in use",
+                "unable to read index file '{}': the file was truncated while it was in use",
                 path.display()
             )
         );

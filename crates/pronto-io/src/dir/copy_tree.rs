@@ -77,9 +77,9 @@ pub enum SkipReason {
 impl fmt::Display for SkipReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            SkipReason::Special => "it is no file, directory or symbolic link",
-            SkipReason::InTheWay => "the new worktree has something there",
-            SkipReason::Worktree => "it is a worktree or submodule of its own",
+            SkipReason::Special => "it is not a file, directory or symbolic link",
+            SkipReason::InTheWay => "the new worktree already has a file there",
+            SkipReason::Worktree => "it is another worktree or a submodule",
         })
     }
 }

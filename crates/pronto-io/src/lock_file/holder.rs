@@ -79,8 +79,8 @@ pub(super) fn held(target: &Path, path: &Path) -> Error {
                  the lock file appears to be stale"
             ),
             format!(
-                "if process {id} does not run on another host or in another container,\n\
-                 remove '{lock}' and try again"
+                "if process {id} is not running on another host or in another container,\nremove \
+                 '{lock}' and try again"
             ),
         ),
     };

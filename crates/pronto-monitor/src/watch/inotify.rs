@@ -100,7 +100,9 @@ impl Inotify {
             }
         }
         match self.watches.is_empty() {
-            true => Err(io::Error::other("the top cannot be watched")),
+            true => Err(io::Error::other(
+                "cannot watch the top directory of the worktree",
+            )),
             false => Ok(()),
         }
     }

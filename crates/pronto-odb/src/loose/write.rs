@@ -109,7 +109,7 @@ pub(crate) fn write_stream(
             Ok(len) => len,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => {
-                let message = "cannot read what is to be written";
+                let message = "cannot read the content of the object";
                 return Err(Error::new(ErrorKind::Io, message).because(error));
             }
         };
@@ -170,7 +170,7 @@ fn collision(collision: pronto_hash::Collision) -> Error {
 fn wrong_size() -> Error {
     Error::new(
         ErrorKind::Corrupt,
-        "stream is not of the size it was said to have",
+        "the content has another size than announced",
     )
 }
 

@@ -136,7 +136,7 @@ fn check(bitmaps: &BitmapFile, checksum: &ObjectId) -> Result<(), Error> {
     if bitmaps.checksum() == *checksum {
         return Ok(());
     }
-    let message = "bitmaps are not those of the pack or multi-pack-index beside them";
+    let message = "the bitmap file does not match its pack or multi-pack-index";
     Err(Error::new(ErrorKind::Corrupt, message).at_path(bitmaps.path()))
 }
 
@@ -271,7 +271,12 @@ impl Bitmapped {
             let is_other = |bit| Ok(several.location(bit)?.0 != number);
             let end = first(start + 1..len, is_other)?;
             let pack = several.packs.get(number.0 as usize).cloned().flatten();
-            let gone = || Error::new(ErrorKind::Missing, "a pack of the multi-pack-index is gone");
+            let gone = || {
+                Error::new(
+                    ErrorKind::Missing,
+                    "a pack of the multi-pack-index has disappeared",
+                )
+            };
             let pack = pack.ok_or_else(|| gone().at_path(several.index.path()))?;
             pack.pack()?;
             let bits = start..end;
@@ -344,5 +349,8 @@ fn first(
 
 #[cold]
 fn no_object() -> Error {
-    Error::new(ErrorKind::Corrupt, "bit that stands for no object")
+    Error::new(
+        ErrorKind::Corrupt,
+        "corrupt bitmap: a bit does not correspond to an object",
+    )
 }

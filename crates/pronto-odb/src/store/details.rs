@@ -269,7 +269,7 @@ fn packed_details(pack: &PackFile, offset: PackOffset) -> Result<StoredForm, Err
                 .base_offset(offset, &entry.header)
                 .map_err(from_pack)?;
             let row = base.and_then(|base| order.row(base)).ok_or_else(|| {
-                let message = "no object of the index starts where the base of a delta should";
+                let message = "corrupt pack index: no object starts at the offset of a delta base";
                 Error::new(ErrorKind::Corrupt, message)
                     .at_path(opened.path())
                     .at_offset(offset.0)

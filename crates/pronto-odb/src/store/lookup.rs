@@ -67,7 +67,7 @@ impl Store {
                 return Ok(Some(found));
             }
         }
-        let message = "packs keep changing while they are read";
+        let message = "gave up: other processes keep changing the packs; try again";
         Err(failure
             .unwrap_or_else(|| Error::new(ErrorKind::Io, message))
             .on_object(id))

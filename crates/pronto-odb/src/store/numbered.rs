@@ -110,7 +110,7 @@ impl NumberedObjects {
         let next = self.rows.partition_point(|rows| rows.start <= number);
         let rows = next.checked_sub(1).and_then(|at| self.rows.get(at));
         let rows = rows.filter(|_| number < self.len);
-        let unknown = || Error::new(ErrorKind::Limit, "no packed object has this number");
+        let unknown = || Error::new(ErrorKind::Limit, "no packed object has this position");
         let rows = rows.ok_or_else(unknown)?;
         rows.index.id_at(number - rows.start)
     }

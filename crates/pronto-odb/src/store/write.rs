@@ -72,7 +72,10 @@ impl Store {
         let packed = lookup::in_packs(&snapshot, id, &mut failure, &mut |pack, _| {
             match pack.listed.cruft {
                 // The modification time of a cruft pack does not protect its objects.
-                true => Err(Error::new(ErrorKind::Missing, "object may be pruned")),
+                true => Err(Error::new(
+                    ErrorKind::Missing,
+                    "the object may be pruned at any time",
+                )),
                 false => pack.pack().map(|_| pack.pack_path()),
             }
         });

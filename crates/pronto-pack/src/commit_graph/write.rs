@@ -121,8 +121,12 @@ pub fn write(
     meter: &Meter,
 ) -> io::Result<ObjectId> {
     let chunks = contents.chunks();
-    let base_count = u8::try_from(contents.bases.len())
-        .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "too many layers"))?;
+    let base_count = u8::try_from(contents.bases.len()).map_err(|_| {
+        io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "too many layers in the commit-graph chain",
+        )
+    })?;
     let mut out = Trailing::new(out, contents.kind);
     out.put(&SIGNATURE)?;
     let version = hash_version(contents.kind);

@@ -130,5 +130,5 @@ fn exceeded(size_bytes: u64, most_bytes: u64) -> Error {
 
 #[cold]
 fn changed() -> Error {
-    Error::new(ErrorKind::Corrupt, "pack changed while it was indexed")
+    Error::new(ErrorKind::Corrupt, "the pack changed while it was indexed")
 }

@@ -370,6 +370,6 @@ fn base_out_of_bounds() -> Error {
 fn too_large() -> Error {
     Error::new(
         ErrorKind::Limit,
-        "object is too large for this machine's memory",
+        "object is too large for the memory of this machine",
     )
 }

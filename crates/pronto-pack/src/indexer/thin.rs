@@ -171,7 +171,7 @@ impl Tail<'_> {
             SpoolStorage::New(temporary) => Ok(temporary),
             SpoolStorage::Given(_) => Err(Error::new(
                 ErrorKind::Unsupported,
-                "a thin pack that is a file cannot be completed",
+                "cannot complete a thin pack that is read from a file",
             )),
         }
     }

@@ -439,7 +439,7 @@ fn early_end() -> Error {
 fn wrong_size(longer: bool) -> Error {
     // The message is Git's, which contains the return code of zlib.
     let returned = if longer { -5 } else { 1 };
-    let size = "inflated object is not of the size its header claims";
+    let size = "corrupt pack: an inflated object has another size than its header records";
     Error::new(ErrorKind::Inflate, format!("inflate returned {returned}")).with_hint(size)
 }
 

@@ -99,7 +99,7 @@ impl Decoder {
     ) -> Result<ObjectKind, Error> {
         match self.decode_below(pack, offset, bases, u64::MAX, out)? {
             Some(kind) => Ok(kind),
-            None => Err(pack.corrupt("object is of no possible size", offset.0)),
+            None => Err(pack.corrupt("corrupt pack: impossible object size", offset.0)),
         }
     }
 
@@ -363,7 +363,7 @@ impl Decoder {
     /// Records a delta of a chain. Fails if there are more deltas than the pack has entries.
     fn push(&mut self, pack: &PackReader, link: DeltaLink) -> Result<(), Error> {
         if self.chain.len() >= pack.len() as usize {
-            return Err(pack.corrupt("chain of deltas leads back to itself", link.offset.0));
+            return Err(pack.corrupt("corrupt pack: delta chain is a cycle", link.offset.0));
         }
         self.chain.push(link);
         Ok(())
@@ -411,14 +411,14 @@ pub(super) fn base_of(
 ) -> Result<PackOffset, Error> {
     if let EntryHeader::RefDelta { base } = &entry.header {
         return find(base)?.ok_or_else(|| {
-            Error::new(ErrorKind::Missing, "base of delta is not in the pack")
+            Error::new(ErrorKind::Missing, "delta base is not in the pack")
                 .on_object(base)
                 .at_path(pack.path())
                 .at_offset(offset.0)
         });
     }
     pack.base_offset(offset, &entry.header)?
-        .ok_or_else(|| pack.corrupt("entry is not a delta", offset.0))
+        .ok_or_else(|| pack.corrupt("pack entry is not a delta", offset.0))
 }
 
 /// Caches an object, unless a check shows that the pack was damaged while it was read.

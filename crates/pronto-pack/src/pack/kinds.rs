@@ -29,7 +29,7 @@ pub fn kinds(
             }
             chain.push(place);
             if chain.len() > kinds.len() {
-                let message = "delta chain leads back to itself";
+                let message = "corrupt pack: delta chain is a cycle";
                 return Err(Error::new(ErrorKind::Corrupt, message).at_path(pack.path()));
             }
             match step(pack, index, order, place)? {
@@ -57,7 +57,7 @@ fn step(
     place: u32,
 ) -> Result<KindStep, Error> {
     let Some((offset, _)) = order.get(PackPosition(place)) else {
-        return Err(Error::new(ErrorKind::Corrupt, "no such entry").at_path(pack.path()));
+        return Err(Error::new(ErrorKind::Corrupt, "no such pack entry").at_path(pack.path()));
     };
     let entry = pack.entry(offset)?;
     let base: Option<PackOffset> = match &entry.header {

@@ -61,7 +61,7 @@ impl PackOrder {
             let offset = by_row.get(row as usize).copied();
             let Some(offset) = offset.filter(|offset| last.is_none_or(|last| last < *offset))
             else {
-                let message = "reverse-index file does not follow the pack";
+                let message = "reverse-index file does not match the pack";
                 return Err(Error::new(ErrorKind::Corrupt, message));
             };
             last = Some(offset);
@@ -115,7 +115,7 @@ impl PackOrder {
         match self.position(offset) {
             Some(_) if end >= offset.0 => Ok(end - offset.0),
             _ => {
-                let message = "no object of the index starts here";
+                let message = "corrupt pack index: no object starts at this offset";
                 Err(Error::new(ErrorKind::Corrupt, message).at_offset(offset.0))
             }
         }

@@ -61,7 +61,7 @@ impl PackReader {
         })?;
         let mut whole = self
             .reader(at)?
-            .ok_or_else(|| self.corrupt("chain of deltas ends in a delta", at.0))?;
+            .ok_or_else(|| self.corrupt("corrupt pack: delta chain has no base", at.0))?;
         let kind = whole.kind();
         let mut file = unnamed(directory, |out| self.copy(&mut whole, out, at))?;
         while let Some(link) = chain.pop() {
@@ -105,7 +105,7 @@ impl PackReader {
                 return Ok(at);
             }
             if length >= self.len() {
-                return Err(self.corrupt("chain of deltas leads back to itself", at.0));
+                return Err(self.corrupt("corrupt pack: delta chain is a cycle", at.0));
             }
             visit(at, &entry);
             length += 1;

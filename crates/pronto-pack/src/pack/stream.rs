@@ -88,7 +88,7 @@ impl Read for EntryReader {
             }
             _ => Err(io::Error::new(
                 io::ErrorKind::InvalidData,
-                "inflated object is not of the size its header claims",
+                "corrupt pack: an inflated object has another size than its header records",
             )),
         }
     }

@@ -101,7 +101,10 @@ impl<'a> PackStream<'a> {
     /// there were fewer entries than announced.
     pub fn finish(self) -> Result<Streamed, Error> {
         if self.count != self.announced {
-            let message = format!("pack has {} entries, not as many as announced", self.count);
+            let message = format!(
+                "the pack has {} entries, but its header announces another number",
+                self.count
+            );
             return Err(Error::new(ErrorKind::Limit, message));
         }
         let checksum = self.digester.finish();

@@ -225,7 +225,7 @@ fn broken_reverse_indexes_have_their_messages() {
             12,
             b"\xff\xff\xff\xff",
             ErrorKind::Corrupt,
-            "the reverse index leads to a row that is not there",
+            "corrupt reverse index: an entry is out of range",
         ),
     ];
     for (at, change, kind, message) in cases {
@@ -403,20 +403,20 @@ fn broken_multi_pack_indexes_have_their_messages() {
             8,
             b"\0\0\x7f\0",
             corrupt,
-            "multi-pack-index names a pack that cannot be",
+            "multi-pack-index has an invalid pack name",
         ),
         (
             chunk(b"PNAM").1,
             b"/",
             corrupt,
-            "multi-pack-index names a pack that cannot be",
+            "multi-pack-index has an invalid pack name",
         ),
         (chunk(b"OOFF").1, b"\x01", corrupt, "bad pack-int-id"),
         (
             chunk(b"RIDX").1,
             b"\x7f",
             corrupt,
-            "no such position in the multi-pack-index",
+            "position is out of range in the multi-pack-index",
         ),
     ];
     for (at, change, kind, message) in cases {

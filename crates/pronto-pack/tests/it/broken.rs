@@ -135,7 +135,7 @@ fn each_kind_of_damage_has_its_message() {
             "tree of 8 EB",
             small(|maker| maker.raw(EntryHeader::Object(ObjectKind::Tree), u64::MAX, &good)),
             ErrorKind::Limit,
-            "object is too large for this machine's memory at offset 31",
+            "object is too large for the memory of this machine at offset 31",
         ),
         (
             "type 0",
@@ -153,7 +153,7 @@ fn each_kind_of_damage_has_its_message() {
             "long size",
             small(|maker| maker.bytes.extend([0xff; 40])),
             ErrorKind::Corrupt,
-            "object size does not fit 64 bits at offset 31",
+            "corrupt pack: an object size exceeds 64 bits at offset 31",
         ),
         (
             "base before the pack",
@@ -171,13 +171,13 @@ fn each_kind_of_damage_has_its_message() {
             "delta for another base",
             with_delta(&delta(9, b"x")),
             ErrorKind::Corrupt,
-            "failed to apply delta at offset 31: delta base is not of the size the delta expects",
+            "failed to apply delta at offset 31: corrupt delta: the base has another size than recorded",
         ),
         (
             "delta out of bounds",
             with_delta(&[10, 8, 0x91, 3, 8]),
             ErrorKind::Corrupt,
-            "failed to apply delta at offset 31: delta reaches outside of its base or its result",
+            "failed to apply delta at offset 31: corrupt delta: an instruction exceeds the base or the result",
         ),
         (
             "delta with opcode 0",
@@ -189,13 +189,13 @@ fn each_kind_of_damage_has_its_message() {
             "delta that is cut",
             with_delta(&[10, 8, 0x91]),
             ErrorKind::Corrupt,
-            "failed to apply delta at offset 31: delta ends within an instruction",
+            "failed to apply delta at offset 31: corrupt delta: truncated instruction",
         ),
         (
             "delta that is empty",
             with_delta(&[]),
             ErrorKind::Corrupt,
-            "failed to apply delta at offset 31: delta ends within an instruction",
+            "failed to apply delta at offset 31: corrupt delta: truncated instruction",
         ),
         (
             "delta of 8 EB",
@@ -203,7 +203,7 @@ fn each_kind_of_damage_has_its_message() {
                 10, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 0x90, 1,
             ]),
             ErrorKind::Corrupt,
-            "failed to apply delta at offset 31: delta does not yield the size it claims",
+            "failed to apply delta at offset 31: corrupt delta: the result has another size than recorded",
         ),
     ];
     for (name, pack, kind, message) in cases {

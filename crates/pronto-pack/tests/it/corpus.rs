@@ -214,9 +214,9 @@ fn broken_tables_of_multi_pack_indexes_have_their_messages() {
         start(b"OIDF")
     );
     let last = "final chunk has non-zero id 58585858";
-    let none = "no such position in the multi-pack-index";
+    let none = "position is out of range in the multi-pack-index";
     let cases = vec![
-        case("a row that is not there", whole.clone(), Corrupt, none),
+        case("an entry is out of range", whole.clone(), Corrupt, none),
         case(
             "fan-out that falls",
             patched(&whole, start(b"OIDF"), b"\x7f"),
@@ -300,8 +300,8 @@ fn reverse_indexes_that_do_not_fit_have_their_messages() {
         patched(&patched(&whole, 12, &second), 16, &first)
     };
     let twice = patched(&whole, 16, &whole[12..16]);
-    let follow = "reverse-index file does not follow the pack";
-    let none = "the reverse index leads to a row that is not there";
+    let follow = "reverse-index file does not match the pack";
+    let none = "corrupt reverse index: an entry is out of range";
     let beyond = patched(&whole, 12, &count.to_be_bytes());
     let hash = "reverse-index file has unsupported hash id 2";
     let version = "reverse-index file has unsupported version 16777217";
@@ -310,7 +310,7 @@ fn reverse_indexes_that_do_not_fit_have_their_messages() {
             "a place that is not there",
             whole.clone(),
             Corrupt,
-            "no such place in the reverse index",
+            "position is out of range in the reverse index",
         ),
         case(
             "nothing",
@@ -495,7 +495,7 @@ fn broken_tables_of_bitmaps_have_their_messages() {
         patched(&whole, row(combined) + 12, &itself)
     };
     let round = patched(&whole, row(base) + 12, &(combined as u32).to_be_bytes());
-    let back = "xor chain does not lead back";
+    let back = "corrupt bitmap: xor chain does not end at an earlier entry";
     let load = "failed to load bitmap for commit (corrupted?)";
     let start = (table as u64 - 6).to_be_bytes();
     let short = "corrupted bitmap index file (too short to fit hash cache)";

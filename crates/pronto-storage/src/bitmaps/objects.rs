@@ -67,7 +67,9 @@ impl<'a> BitmapObjects<'a> {
         let mut opened = None;
         for bit in 0..index.len() {
             let row = index.position_at_place(bit).map_err(from_pack)?;
-            let row = row.ok_or_else(|| Error::new(ErrorKind::Object, "no order of packs"))?;
+            let row = row.ok_or_else(|| {
+                Error::new(ErrorKind::Object, "the multi-pack-index has no pack order")
+            })?;
             let (number, offset) = index.location_at(row).map_err(from_pack)?;
             let is_open = matches!(&opened, Some((known, _, _)) if *known == number);
             if !is_open {
@@ -81,7 +83,7 @@ impl<'a> BitmapObjects<'a> {
                 kinds.get(place.0 as usize).copied()
             });
             let kind = kind.ok_or_else(|| {
-                let message = "multi-pack-index leads to no object";
+                let message = "corrupt multi-pack-index: no object at an offset";
                 Error::new(ErrorKind::Corrupt, message).at_offset(offset.0)
             })?;
             objects.place(row, bit, kind);

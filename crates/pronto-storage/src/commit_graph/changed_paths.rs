@@ -224,7 +224,7 @@ impl ChangedPathCollector<'_> {
                 }
                 NameComparison::Directory(old, new) => {
                     if levels.len() > DEEPEST {
-                        return Err(Error::new(ErrorKind::Object, "tree is nested too deep"));
+                        return Err(Error::new(ErrorKind::Object, "trees are nested too deeply"));
                     }
                     levels.push(self.level(old.as_deref(), new.as_deref(), outer_len)?);
                     continue;

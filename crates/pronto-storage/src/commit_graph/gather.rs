@@ -121,7 +121,7 @@ impl GatheredCommits<'_> {
             let result = self.work.check().and_then(|()| self.packed(id, &mut place));
             result.map_err(|error| {
                 failed = Some(error);
-                pronto_odb::Error::new(pronto_odb::ErrorKind::Interrupted, "given up")
+                pronto_odb::Error::new(pronto_odb::ErrorKind::Interrupted, "aborted")
             })
         });
         match failed {

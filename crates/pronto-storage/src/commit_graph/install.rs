@@ -243,7 +243,7 @@ impl GraphWriter<'_> {
             Some(alternate) => store.alternates().get(alternate).map(PathBuf::as_path),
         };
         found.map(Path::to_owned).ok_or_else(|| {
-            Error::new(ErrorKind::Io, "the object directory is gone")
+            Error::new(ErrorKind::Io, "the object directory has disappeared")
                 .because(io::Error::from(io::ErrorKind::NotFound))
         })
     }

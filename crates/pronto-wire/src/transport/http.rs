@@ -218,7 +218,8 @@ impl HttpConnection {
         let expected = format!("application/x-{}-advertisement", service.program());
         if content_type(response.headers()) != Some(expected.as_str()) {
             let message = format!(
-                "'{}/' is not served by git's smart protocol, and the dumb one is not supported",
+                "'{}/' does not support git's smart HTTP protocol, and the dumb protocol is not \
+                 implemented natively",
                 self.site.base()
             );
             return Err(Error::new(ErrorKind::Unsupported, message));
@@ -321,7 +322,7 @@ impl HttpConnection {
         let expected = format!("application/x-{}-result", self.plan.service.program());
         if content_type(response.headers()) != Some(expected.as_str()) {
             let message = format!(
-                "invalid content-type in the answer of '{}/'",
+                "invalid content-type in the response of '{}/'",
                 self.site.base()
             );
             return Err(Error::new(ErrorKind::Malformed, message));
@@ -358,7 +359,7 @@ impl Connection for HttpConnection {
         let mut start = Vec::new();
         let read = (&mut *request).take(most as u64).read_to_end(&mut start);
         read.map_err(|error| {
-            Error::new(ErrorKind::Local, "unable to read what is to be sent").because(error)
+            Error::new(ErrorKind::Local, "unable to read the data to send").because(error)
         })?;
         if start.len() < most {
             return self.send(&start);

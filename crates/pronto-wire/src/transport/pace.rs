@@ -98,7 +98,7 @@ impl ReadPace {
             if idle.is_zero() {
                 let seconds = self.idle.as_secs();
                 return Err(timed_out(format!(
-                    "the remote end sent nothing for {seconds} seconds"
+                    "timeout: the remote end sent nothing for {seconds} seconds"
                 )));
             }
             if left.is_some_and(|left| left.is_zero()) {

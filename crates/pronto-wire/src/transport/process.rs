@@ -96,7 +96,7 @@ impl Connection for Process {
         if status.success() {
             return Ok(());
         }
-        let message = format!("{} ended with {status}", self.name);
+        let message = format!("{} failed with {status}", self.name);
         Err(Error::new(ErrorKind::Connection, message))
     }
 }

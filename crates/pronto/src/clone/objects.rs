@@ -48,7 +48,7 @@ impl ArrivingFiles {
         for thread in self.0 {
             thread
                 .join()
-                .map_err(|_| Error::new(ErrorKind::Io, "fsync broke off"))??;
+                .map_err(|_| Error::new(ErrorKind::Io, "fsync was interrupted"))??;
         }
         Ok(())
     }

@@ -151,7 +151,7 @@ fn write_head(
         });
     }
     let Some(id) = commit else {
-        let message = "the remote has no HEAD and no branch to stand for it";
+        let message = "the remote has neither a HEAD nor a branch";
         return Err(Error::new(ErrorKind::Transport, message));
     };
     let cut = crate::remote::shallow::read(repository)?;

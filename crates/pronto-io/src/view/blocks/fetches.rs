@@ -124,7 +124,10 @@ impl Request {
         };
         let range = self.range();
         if bytes.len() as u64 != range.end - range.start {
-            let error = io::Error::new(io::ErrorKind::UnexpectedEof, "blocks of a wrong size");
+            let error = io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                "received blocks have the wrong size",
+            );
             return self.fail(error);
         }
         let mut blocks = Vec::new();

@@ -260,7 +260,7 @@ impl<'a> Copied<'a> {
         let mut places = EntryFinder::new(&opened, &self.block.bitmapped);
         for bit in self.bits.iter_in(part.bits.clone()) {
             check(bit, watch)?;
-            let gone = || Error::new(ErrorKind::Corrupt, "an entry of a pack has moved");
+            let gone = || Error::new(ErrorKind::Corrupt, "a pack changed while it was read");
             let place = places.next(bit)?.ok_or_else(gone)?;
             copier.copy(place, sink)?;
             meter.add(1);

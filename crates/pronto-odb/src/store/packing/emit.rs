@@ -401,7 +401,7 @@ impl Emitter<'_, '_> {
         let found = &self.plan.found[found as usize];
         let header = self.base_header(found.base);
         let unmakeable = || {
-            let message = format!("unable to make the delta of {} again", row.id);
+            let message = format!("unable to recompute the delta of {}", row.id);
             Error::new(ErrorKind::Corrupt, message)
         };
         let encoded = match &found.deflated {

@@ -97,7 +97,7 @@ impl Resolver for Resolving {
         let address = uri.scheme().zip(uri.authority());
         let address = address
             .and_then(|(scheme, authority)| DefaultResolver::host_and_port(scheme, authority))
-            .ok_or_else(|| Error::BadUri(format!("no host and port: {uri}")))?;
+            .ok_or_else(|| Error::BadUri(format!("invalid URL, no host or port: {uri}")))?;
         let (host, port) = host_and_port(&address);
         let within = match timeout.after {
             time::Duration::Exact(left) => left,

@@ -201,7 +201,7 @@ impl HttpSite {
     /// headers for one origin are sent to no other.
     fn request_uri(&self, url: &Url) -> Result<Uri, Error> {
         let differs = || {
-            let message = format!("unable to access '{url}': it is not clear which host is meant");
+            let message = format!("unable to access '{url}': the host is ambiguous");
             Error::new(ErrorKind::Address, message)
         };
         let uri: Uri = url.to_string().parse().map_err(|_| differs())?;
@@ -316,7 +316,7 @@ impl HttpSite {
             ),
             407 => (
                 ErrorKind::Authentication,
-                format!("unable to access '{base}/': the proxy wants credentials"),
+                format!("unable to access '{base}/': the proxy requires authentication"),
             ),
             status => (
                 ErrorKind::Connection,

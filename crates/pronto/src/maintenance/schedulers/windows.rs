@@ -50,7 +50,7 @@ pub(super) fn start(schedules: &Schedules<'_>) -> Result<()> {
             .args(["/create", "/tn", &name(frequency), "/f", "/xml"])
             .arg(file.path());
         if !run(silent(&mut command), fatal("failed to start schtasks"))? {
-            return Err(failed("schtasks has not taken the task"));
+            return Err(failed("'schtasks' rejected the task"));
         }
     }
     Ok(())
