@@ -514,8 +514,8 @@ complete -c pronto -n "__fish_pronto_using_subcommand netsync; and not __fish_se
 complete -c pronto -n "__fish_pronto_using_subcommand netsync; and not __fish_seen_subcommand_from keygen key peers trust revoke forget" -f -a "key" -d 'Show the public key of the user'
 complete -c pronto -n "__fish_pronto_using_subcommand netsync; and not __fish_seen_subcommand_from keygen key peers trust revoke forget" -f -a "peers" -d 'List the trusted peers'
 complete -c pronto -n "__fish_pronto_using_subcommand netsync; and not __fish_seen_subcommand_from keygen key peers trust revoke forget" -f -a "trust" -d 'Trust a peer'
-complete -c pronto -n "__fish_pronto_using_subcommand netsync; and not __fish_seen_subcommand_from keygen key peers trust revoke forget" -f -a "revoke" -d 'Trust a peer no longer'
-complete -c pronto -n "__fish_pronto_using_subcommand netsync; and not __fish_seen_subcommand_from keygen key peers trust revoke forget" -f -a "forget" -d 'Let another repository use the name of a peer'
+complete -c pronto -n "__fish_pronto_using_subcommand netsync; and not __fish_seen_subcommand_from keygen key peers trust revoke forget" -f -a "revoke" -d 'Revoke the trust in a peer'
+complete -c pronto -n "__fish_pronto_using_subcommand netsync; and not __fish_seen_subcommand_from keygen key peers trust revoke forget" -f -a "forget" -d 'Forget a peer, so that another repository can use its name'
 complete -c pronto -n "__fish_pronto_using_subcommand netsync; and __fish_seen_subcommand_from trust" -l roles -d 'The roles of the peer: \'read\' receives from here, \'write\' sends' -r
 complete -c pronto -n "__fish_pronto_using_subcommand netsync; and __fish_seen_subcommand_from trust" -l at -d 'The address of the peer' -r
 complete -c pronto -n "__fish_pronto_using_subcommand netsync; and __fish_seen_subcommand_from trust" -l only -d 'Let the peer see and send only these branches; refs if the glob begins with \'refs/\'' -r
@@ -799,23 +799,23 @@ complete -c pronto -n "__fish_pronto_using_subcommand status" -l renames -d 'Det
 complete -c pronto -n "__fish_pronto_using_subcommand status" -l no-column -d 'List each untracked file on a line'
 complete -c pronto -n "__fish_pronto_using_subcommand store; and not __fish_seen_subcommand_from import export copy verify upkeep list config head" -l generations -d 'The database with the generations of the store: postgres://USER@HOST/DATABASE. Needed for stores without conditional creation. The password is best kept in ~/.pgpass or PGPASSWORD' -r
 complete -c pronto -n "__fish_pronto_using_subcommand store; and not __fish_seen_subcommand_from import export copy verify upkeep list config head" -s q -l quiet -d 'Show no progress'
-complete -c pronto -n "__fish_pronto_using_subcommand store; and not __fish_seen_subcommand_from import export copy verify upkeep list config head" -f -a "import" -d 'Make a repository in the store of a Git repository, or one of each below a directory'
-complete -c pronto -n "__fish_pronto_using_subcommand store; and not __fish_seen_subcommand_from import export copy verify upkeep list config head" -f -a "export" -d 'Make a bare Git repository of a generation'
-complete -c pronto -n "__fish_pronto_using_subcommand store; and not __fish_seen_subcommand_from import export copy verify upkeep list config head" -f -a "copy" -d 'Make a repository of a generation of another one'
-complete -c pronto -n "__fish_pronto_using_subcommand store; and not __fish_seen_subcommand_from import export copy verify upkeep list config head" -f -a "verify" -d 'Read everything, and print what is missing or damaged'
-complete -c pronto -n "__fish_pronto_using_subcommand store; and not __fish_seen_subcommand_from import export copy verify upkeep list config head" -f -a "upkeep" -d 'Pack again what is due, and delete what has expired'
+complete -c pronto -n "__fish_pronto_using_subcommand store; and not __fish_seen_subcommand_from import export copy verify upkeep list config head" -f -a "import" -d 'Import a Git repository, or every repository below a directory, into the store'
+complete -c pronto -n "__fish_pronto_using_subcommand store; and not __fish_seen_subcommand_from import export copy verify upkeep list config head" -f -a "export" -d 'Export a generation as a bare Git repository'
+complete -c pronto -n "__fish_pronto_using_subcommand store; and not __fish_seen_subcommand_from import export copy verify upkeep list config head" -f -a "copy" -d 'Copy a generation into a new repository of the same or another store'
+complete -c pronto -n "__fish_pronto_using_subcommand store; and not __fish_seen_subcommand_from import export copy verify upkeep list config head" -f -a "verify" -d 'Read all objects, and list missing and damaged ones'
+complete -c pronto -n "__fish_pronto_using_subcommand store; and not __fish_seen_subcommand_from import export copy verify upkeep list config head" -f -a "upkeep" -d 'Repack repositories if needed, and delete expired generations and objects'
 complete -c pronto -n "__fish_pronto_using_subcommand store; and not __fish_seen_subcommand_from import export copy verify upkeep list config head" -f -a "list" -d 'List the repositories of the store, or the generations of one'
 complete -c pronto -n "__fish_pronto_using_subcommand store; and not __fish_seen_subcommand_from import export copy verify upkeep list config head" -f -a "config" -d 'Show or change the configuration of a repository'
 complete -c pronto -n "__fish_pronto_using_subcommand store; and not __fish_seen_subcommand_from import export copy verify upkeep list config head" -f -a "head" -d 'Show or change the default branch of a repository'
 complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from import" -l scratch -d 'The directory for temporary files' -r -F
 complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from import" -l generations -d 'The database with the generations of the store: postgres://USER@HOST/DATABASE. Needed for stores without conditional creation. The password is best kept in ~/.pgpass or PGPASSWORD' -r
-complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from import" -l update -d 'Bring repositories that are there already up to date'
+complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from import" -l update -d 'Update repositories that already exist in the store'
 complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from import" -s q -l quiet -d 'Show no progress'
-complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from export" -l generation -d 'Take this generation in place of the newest one' -r
+complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from export" -l generation -d 'Use this generation instead of the newest one' -r
 complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from export" -l ref-format -d 'Keep refs in this format: \'files\' or \'reftable\'' -r
 complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from export" -l generations -d 'The database with the generations of the store: postgres://USER@HOST/DATABASE. Needed for stores without conditional creation. The password is best kept in ~/.pgpass or PGPASSWORD' -r
 complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from export" -s q -l quiet -d 'Show no progress'
-complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from copy" -l generation -d 'Take this generation in place of the newest one' -r
+complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from copy" -l generation -d 'Use this generation instead of the newest one' -r
 complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from copy" -l scratch -d 'The directory for temporary files' -r -F
 complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from copy" -l target-generations -d 'The database with the generations of the second store' -r
 complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from copy" -l generations -d 'The database with the generations of the store: postgres://USER@HOST/DATABASE. Needed for stores without conditional creation. The password is best kept in ~/.pgpass or PGPASSWORD' -r
@@ -823,7 +823,7 @@ complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_sub
 complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from verify" -l generations -d 'The database with the generations of the store: postgres://USER@HOST/DATABASE. Needed for stores without conditional creation. The password is best kept in ~/.pgpass or PGPASSWORD' -r
 complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from verify" -l sizes-only -d 'Compare names and sizes only, and read no object'
 complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from verify" -s q -l quiet -d 'Show no progress'
-complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from upkeep" -l every -d 'Run until the process is stopped, and look at each repository so often' -r
+complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from upkeep" -l every -d 'Run until the process is stopped, and check each repository at this interval in seconds' -r
 complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from upkeep" -l prune-after -d 'Delete unreachable Git objects this many days after they were noticed; \'never\' keeps them' -r
 complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from upkeep" -l cache -d 'Keep downloaded files in this directory, and use them again' -r -F
 complete -c pronto -n "__fish_pronto_using_subcommand store; and __fish_seen_subcommand_from upkeep" -l scratch -d 'The directory for temporary files' -r -F

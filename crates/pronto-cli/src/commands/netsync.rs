@@ -23,13 +23,13 @@ enum NetsyncCommand {
     Peers,
     /// Trust a peer
     Trust(TrustArguments),
-    /// Trust a peer no longer
+    /// Revoke the trust in a peer
     Revoke {
         /// The name of the peer, or its key
         #[arg(value_name = "NAME|KEY")]
         peer: String,
     },
-    /// Let another repository use the name of a peer
+    /// Forget a peer, so that another repository can use its name
     Forget {
         /// The name of the peer
         name: String,
@@ -50,7 +50,7 @@ struct TrustArguments {
     /// Exclude these branches or refs
     #[arg(long, value_name = "GLOB")]
     not: Vec<String>,
-    /// The name that the peer gets here
+    /// The local name of the peer
     name: String,
     /// The public key of the peer, which 'pronto netsync key' shows there
     key: String,

@@ -216,7 +216,7 @@ fn broken_tables_of_multi_pack_indexes_have_their_messages() {
     let last = "final chunk has non-zero id 58585858";
     let none = "position is out of range in the multi-pack-index";
     let cases = vec![
-        case("an entry is out of range", whole.clone(), Corrupt, none),
+        case("a row that is not there", whole.clone(), Corrupt, none),
         case(
             "fan-out that falls",
             patched(&whole, start(b"OIDF"), b"\x7f"),

@@ -22,15 +22,15 @@ pub(super) struct CommonArguments {
 
 #[derive(clap::Subcommand, Debug)]
 pub(super) enum StoreCommand {
-    /// Make a repository in the store of a Git repository, or one of each below a directory
+    /// Import a Git repository, or every repository below a directory, into the store
     Import(ImportArguments),
-    /// Make a bare Git repository of a generation
+    /// Export a generation as a bare Git repository
     Export(Export),
-    /// Make a repository of a generation of another one
+    /// Copy a generation into a new repository of the same or another store
     Copy(CopyArguments),
-    /// Read everything, and print what is missing or damaged
+    /// Read all objects, and list missing and damaged ones
     Verify(Verify),
-    /// Pack again what is due, and delete what has expired
+    /// Repack repositories if needed, and delete expired generations and objects
     Upkeep(UpkeepArguments),
     /// List the repositories of the store, or the generations of one
     List(ListArguments),
@@ -52,13 +52,13 @@ pub(super) struct RepositoryArguments {
 /// Arguments of `store import`.
 #[derive(clap::Args, Debug)]
 pub(super) struct ImportArguments {
-    /// Bring repositories that are there already up to date
+    /// Update repositories that already exist in the store
     #[arg(long)]
     pub(super) update: bool,
     /// The directory for temporary files
     #[arg(long, value_name = "DIRECTORY")]
     pub(super) scratch: Option<PathBuf>,
-    /// The Git repository; or, without a name, the directory above many
+    /// The Git repository, or without a name a directory of repositories
     #[arg(value_name = "REPOSITORY|DIRECTORY")]
     pub(super) source: PathBuf,
     /// The store
@@ -70,7 +70,7 @@ pub(super) struct ImportArguments {
 /// Arguments of `store export`.
 #[derive(clap::Args, Debug)]
 pub(super) struct Export {
-    /// Take this generation in place of the newest one
+    /// Use this generation instead of the newest one
     #[arg(long, value_name = "NUMBER")]
     pub(super) generation: Option<u64>,
     /// Keep refs in this format: 'files' or 'reftable'
@@ -85,7 +85,7 @@ pub(super) struct Export {
 /// Arguments of `store copy`.
 #[derive(clap::Args, Debug)]
 pub(super) struct CopyArguments {
-    /// Take this generation in place of the newest one
+    /// Use this generation instead of the newest one
     #[arg(long, value_name = "NUMBER")]
     pub(super) generation: Option<u64>,
     /// The directory for temporary files
@@ -110,7 +110,7 @@ pub(super) struct Verify {
     pub(super) sizes_only: bool,
     /// The store
     pub(super) store: String,
-    /// The name of the repository; all without
+    /// The name of the repository, by default all
     pub(super) name: Option<String>,
 }
 
@@ -126,7 +126,7 @@ pub(super) struct ListArguments {
 /// Arguments of `store upkeep`.
 #[derive(clap::Args, Debug)]
 pub(super) struct UpkeepArguments {
-    /// Run until the process is stopped, and look at each repository so often
+    /// Run until the process is stopped, and check each repository at this interval in seconds
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(super) every: Option<u64>,
     /// Delete unreachable Git objects this many days after they were noticed; 'never' keeps them
@@ -140,7 +140,7 @@ pub(super) struct UpkeepArguments {
     pub(super) scratch: Option<PathBuf>,
     /// The store
     pub(super) store: String,
-    /// The name of the repository; all without
+    /// The name of the repository, by default all
     pub(super) name: Option<String>,
 }
 
