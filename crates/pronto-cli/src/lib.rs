@@ -22,6 +22,7 @@ pub mod commands;
 pub mod context;
 pub mod error;
 mod fallback;
+mod git_names;
 pub mod globals;
 mod maintenance;
 pub mod output;

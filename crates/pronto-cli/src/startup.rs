@@ -12,6 +12,7 @@ use crate::commands::{self, COMMANDS};
 use crate::context::{Context, ServerCommand};
 use crate::error::{CliError, ExitCode, Kind};
 use crate::fallback;
+use crate::git_names;
 use crate::globals::{Globals, Rest};
 use crate::terminal::text::write_to_stderr;
 
@@ -89,7 +90,7 @@ fn dispatch(
     arguments: &[OsString],
     context: &mut Context,
 ) -> Result<ExitCode, CliError> {
-    let is_gits = context.called_as_git && alias::is_meant(name, context);
+    let is_gits = context.called_as_git && git_names::is_meant(name, context);
     let own = name.to_str().and_then(commands::find);
     let Some(command) = own.filter(|_| !is_gits) else {
         return match alias::expand(name, arguments, context)? {
@@ -108,14 +109,14 @@ fn dispatch(
     }
     let asked = command.asked_usage(arguments);
     if let Some(definition) = asked {
-        if context.called_as_git && alias::is_command(name) && fallback::is_possible() {
+        if context.called_as_git && git_names::is_command(name) && fallback::is_possible() {
             return Err(CliError::unsupported("the usage text of git"));
         }
         write!(context.out, "{}", usage(definition, context.called_as_git))?;
         return Ok(ExitCode::USAGE);
     }
     let result = command.run(arguments, context);
-    match alias::is_command(name) {
+    match git_names::is_command(name) {
         true => result,
         false => result.map_err(|error| error.without_git(&command.called(arguments))),
     }
