@@ -1,5 +1,5 @@
-//! Reduces the costs of a process start, as far as linker and libraries support that. Otherwise the
-//! build uses the defaults.
+//! Compresses the manual pages for `help`, and reduces the costs of a process start, as far as linker
+//! and libraries support that. Otherwise the build uses the defaults.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,6 +10,9 @@ fn main() {
     println!("cargo::rerun-if-changed={ORDER}");
     println!("cargo::rerun-if-env-changed={LINKAGE}");
     println!("cargo::rustc-check-cfg=cfg(static_start)");
+    println!("cargo::rerun-if-changed={PAGES}");
+    println!("cargo::rerun-if-changed={SETTINGS}");
+    compress_manual().expect("the manual pages and the table of settings can be read");
     let target = |part: &str| env::var(format!("CARGO_CFG_TARGET_{part}")).unwrap_or_default();
     if target("OS") != "linux" || target("ENV") != "gnu" {
         return;
@@ -44,6 +47,41 @@ fn main() {
         }
         Err(error) => println!("cargo::warning=the C library stays a shared library: {error}"),
     }
+}
+
+/// The directory of the manual pages, which `cargo xtask docs` writes.
+const PAGES: &str = "../../docs/man";
+
+/// The table of Git's settings.
+const SETTINGS: &str = "../../docs/settings.tsv";
+
+/// The level of the compression; ten is the highest.
+const COMPRESSION_LEVEL: u8 = 9;
+
+/// Compresses the manual pages, and the names of the configuration variables, into the archive that
+/// `src/manual.rs` contains: for each part its name, its length in bytes and its text.
+fn compress_manual() -> io::Result<()> {
+    let mut pages = Vec::new();
+    for entry in fs::read_dir(PAGES)? {
+        let path = entry?.path();
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        pages.push((name.into_owned(), fs::read_to_string(&path)?));
+    }
+    pages.sort();
+    let settings = fs::read_to_string(SETTINGS)?;
+    let keys = settings.lines().filter_map(|line| {
+        let (kind, rest) = line.split_once('\t')?;
+        let key = rest.split('\t').next()?;
+        kind.starts_with("config").then(|| format!("{key}\n"))
+    });
+    pages.push(("settings".to_owned(), keys.collect()));
+    let mut whole = String::new();
+    for (name, text) in pages {
+        whole.push_str(&format!("{name}\n{}\n{text}", text.len()));
+    }
+    let archive = miniz_oxide::deflate::compress_to_vec(whole.as_bytes(), COMPRESSION_LEVEL);
+    let folder = env::var_os("OUT_DIR").ok_or_else(|| io::Error::other("no OUT_DIR"))?;
+    fs::write(Path::new(&folder).join("manual.bin"), archive)
 }
 
 /// The environment variable that selects the linkage. The value `dynamic` keeps the C library a

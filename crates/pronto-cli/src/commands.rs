@@ -36,6 +36,7 @@ pub(crate) mod nested;
 mod netsync;
 mod pack_objects;
 mod pack_refs;
+mod partial;
 mod pathspecs;
 mod patience;
 mod peers;
@@ -83,6 +84,8 @@ use clap::Command as Definition;
 use crate::arguments::{asks_for_usage, complete, document, normalise, normalise_leading};
 use crate::context::{Context, RunCommand};
 use crate::error::{CliError, ExitCode};
+
+pub use partial::native_part;
 
 /// Preparations that a command needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -351,6 +354,26 @@ impl NativeCommand {
         }
         let is_help = |word: &OsString| word == "--help";
         arguments.first().is_some_and(|first| first == "help") || arguments.iter().any(is_help)
+    }
+
+    /// Returns the words after `help` that request the manual which `arguments` request: the command,
+    /// and the subcommand of it.
+    pub(crate) fn manual_words(&self, arguments: &[OsString]) -> Vec<OsString> {
+        if self.style != ArgumentStyle::Nested {
+            return vec![self.name.into()];
+        }
+        match arguments.split_first() {
+            Some((first, below)) if first == "help" => {
+                let is_name = |word: &&OsString| !word.as_encoded_bytes().starts_with(b"-");
+                let below = below.iter().filter(is_name).cloned();
+                std::iter::once(self.name.into()).chain(below).collect()
+            }
+            _ => self
+                .called(arguments)
+                .split(' ')
+                .map(OsString::from)
+                .collect(),
+        }
     }
 
     /// Returns the definition of the command or subcommand whose usage `arguments` request (`-h`),

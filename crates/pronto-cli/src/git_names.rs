@@ -20,6 +20,11 @@ pub(crate) fn is_command(name: &OsStr) -> bool {
         .is_some_and(|name| GIT_COMMANDS.binary_search(&name).is_ok())
 }
 
+/// Returns the names of the commands that git has.
+pub(crate) fn commands() -> impl Iterator<Item = &'static str> {
+    GIT_COMMANDS.iter().copied()
+}
+
 /// Returns whether git finds a program for the command `name`.
 pub(crate) fn is_external(name: &OsStr) -> bool {
     let mut file = OsString::from("git-");

@@ -9,6 +9,7 @@
 //! - [`settings`]: the settings that native commands lack.
 //! - [`terminal`]: colours, columns and progress.
 //! - `fallback`: hands a call to the installed git.
+//! - `manual`: the manual pages, which `help` shows.
 //!
 //! ```
 //! let status = pronto_cli::commands::find("version").expect("version is native");
@@ -25,10 +26,12 @@ mod fallback;
 mod git_names;
 pub mod globals;
 mod maintenance;
+mod manual;
 pub mod output;
 mod paths;
 mod programs;
 pub mod settings;
+mod similar;
 mod startup;
 pub mod terminal;
 mod trace;

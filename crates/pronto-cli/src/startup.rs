@@ -102,9 +102,13 @@ fn dispatch(
         };
     };
     if command.asks_for_manual(arguments) {
-        return dispatch(OsStr::new("help"), &[name.to_owned()], context);
+        let words = command.manual_words(arguments);
+        return dispatch(OsStr::new("help"), &words, context);
     }
-    if context.globals.paginate == Some(true) && std::io::stdout().is_terminal() {
+    if context.globals.paginate == Some(true)
+        && command.name != "help"
+        && std::io::stdout().is_terminal()
+    {
         return Err(CliError::unsupported("option --paginate"));
     }
     let asked = command.asked_usage(arguments);

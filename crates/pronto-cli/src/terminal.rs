@@ -1,6 +1,7 @@
-//! Output on a terminal: colours, columns, progress, and text that is safe to print.
+//! Output on a terminal: colours, columns, the pager, progress, and text that is safe to print.
 
 pub(crate) mod colors;
 pub(crate) mod columns;
+pub(crate) mod pager;
 pub mod progress;
 pub(crate) mod text;

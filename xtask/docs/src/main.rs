@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::Command;
+use clap::{Arg, Command};
 use clap_complete::Shell;
 
 /// The directories that contain only generated files.
@@ -115,7 +115,8 @@ fn files(root: &Path) -> BTreeMap<String, Vec<u8>> {
     );
     for command in definition.get_subcommands() {
         let (name, about) = (command.get_name(), about(command));
-        let body = page::body(command, &source(root, name).unwrap_or_default());
+        let source = source(root, name).unwrap_or_default();
+        let body = page::body(command, &source);
         files.insert(
             format!("docs/reference/{name}.md"),
             format!("# pronto {name}\n\n{about}\n{body}").into_bytes(),
@@ -124,6 +125,12 @@ fn files(root: &Path) -> BTreeMap<String, Vec<u8>> {
             format!("docs/man/pronto-{name}.1"),
             roff::page(&format!("pronto-{name}"), &about, &body),
         );
+        let parent = ParentCommand {
+            path: format!("pronto {name}"),
+            source: &source,
+            inherited: Vec::new(),
+        };
+        pages_below(command, &parent, &mut files);
     }
     for (shell, name) in [
         (Shell::Bash, "pronto.bash"),
@@ -160,6 +167,41 @@ fn remove_hidden_operands(definition: &Command, text: &mut Vec<u8>) {
         .split_inclusive('\n')
         .filter(|line| !hidden.iter().any(|operand| line.contains(operand)));
     *text = kept.collect::<String>().into_bytes();
+}
+
+/// A command with subcommands.
+struct ParentCommand<'a> {
+    /// The full name, with spaces.
+    path: String,
+    /// The hand-written part of the page of the native command.
+    source: &'a str,
+    /// The options that its subcommands have, too.
+    inherited: Vec<&'a Arg>,
+}
+
+/// Adds the manual pages of the subcommands of `command`.
+fn pages_below(
+    command: &Command,
+    parent: &ParentCommand<'_>,
+    files: &mut BTreeMap<String, Vec<u8>>,
+) {
+    let global = page::options(command).filter(|option| option.is_global_set());
+    let inherited: Vec<&Arg> = parent.inherited.iter().copied().chain(global).collect();
+    for below in command.get_subcommands() {
+        let path = format!("{} {}", parent.path, below.get_name());
+        let body = page::body_below(below, &path, parent.source, &inherited);
+        let name = path.replace(' ', "-");
+        files.insert(
+            format!("docs/man/{name}.1"),
+            roff::page(&name, &about(below), &body),
+        );
+        let parent = ParentCommand {
+            path,
+            source: parent.source,
+            inherited: inherited.clone(),
+        };
+        pages_below(below, &parent, files);
+    }
 }
 
 /// Returns the hand-written part of the page of `name`.

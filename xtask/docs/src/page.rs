@@ -24,11 +24,18 @@ pub(super) fn body(command: &Command, source: &str) -> String {
     let mut page = String::new();
     let synopsis = match find(&sections, "Synopsis") {
         Some(text) => text.to_owned(),
-        None => format!("```\n{}\n```\n", usage(command)),
+        None => {
+            let path = format!("pronto {}", command.get_name());
+            format!("```\n{}\n```\n", usage(command, &path))
+        }
     };
     section(&mut page, "Synopsis", &synopsis);
     if let Some(text) = find(&sections, "Description") {
-        section(&mut page, "Description", text);
+        let text = match pronto_cli::commands::native_part(command.get_name()) {
+            Some(part) => format!("{}\n\n{}", in_part(part), text.trim_matches('\n')),
+            None => text.to_owned(),
+        };
+        section(&mut page, "Description", &text);
     }
     arguments(command, &mut page);
     if find(&sections, "Exit status").is_none() {
@@ -39,6 +46,69 @@ pub(super) fn body(command: &Command, source: &str) -> String {
             section(&mut page, heading, text);
         }
     }
+    page
+}
+
+/// Returns the sentences about a command that is native only in part.
+fn in_part(part: &str) -> String {
+    format!("pronto itself runs a part of this command: {part}. git runs all other calls.")
+}
+
+/// Returns the page of a subcommand in Markdown, without its title.
+///
+/// `path` is its full name, `source` the hand-written part of the page of the native command, and
+/// `inherited` are the options of the commands above that it has, too.
+pub(super) fn body_below(
+    command: &Command,
+    path: &str,
+    source: &str,
+    inherited: &[&Arg],
+) -> String {
+    let sections = sections(source);
+    let of_command = |line: &&str| {
+        line.strip_prefix(path)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+    };
+    let lines = find(&sections, "Synopsis").unwrap_or_default().lines();
+    let mut synopsis: Vec<String> = lines.filter(of_command).map(str::to_owned).collect();
+    if synopsis.is_empty() {
+        synopsis.push(usage(command, path));
+    }
+    let mut page = String::new();
+    let synopsis = format!("```\n{}\n```\n", synopsis.join("\n"));
+    section(&mut page, "Synopsis", &synopsis);
+    let about = command.get_about().map(ToString::to_string);
+    let (parent, _) = path.rsplit_once(' ').unwrap_or((path, ""));
+    let root = parent.split(' ').nth(1).unwrap_or(parent);
+    let description = format!(
+        "{}. The page of [pronto {root}]({root}.md) describes the command as a whole.\n",
+        about.unwrap_or_default()
+    );
+    section(&mut page, "Description", &description);
+    own_arguments(command, &mut page);
+    let mut list = String::new();
+    for below in command.get_subcommands() {
+        let about = below.get_about().map(ToString::to_string);
+        // Writing to a string does not fail.
+        let _ = writeln!(
+            list,
+            "- `{}`: {}",
+            below.get_name(),
+            about.unwrap_or_default()
+        );
+    }
+    if !list.is_empty() {
+        section(&mut page, "Commands", &list);
+    }
+    let mut list = String::new();
+    list_options(inherited.iter().copied(), &mut list);
+    if !list.is_empty() {
+        section(&mut page, "Options of the commands above", &list);
+    }
+    let status =
+        "`0` if the command succeeds, `128` if it fails, `129` if it is called incorrectly.";
+    section(&mut page, "Exit status", status);
+    section(&mut page, "See also", &format!("[{root}]({root}.md)"));
     page
 }
 
@@ -91,13 +161,16 @@ fn sections(source: &str) -> Vec<PageSection<'_>> {
     sections
 }
 
-/// Returns the usage line from the definition of the arguments.
-fn usage(command: &Command) -> String {
-    let name = command.get_name();
+/// Returns the usage line of the command with the full name `path` from the definition of the
+/// arguments.
+fn usage(command: &Command, path: &str) -> String {
     let has_options = options(command).next().is_some();
-    let mut line = format!("pronto {name}");
+    let mut line = path.to_owned();
     if has_options {
         line.push_str(" [<options>]");
+    }
+    if command.has_subcommands() {
+        line.push_str(" <command>");
     }
     for operand in operands(command) {
         // Writing to a string does not fail.

@@ -30,7 +30,9 @@ pub(super) fn page(name: &str, about: &str, body: &str) -> Vec<u8> {
     for event in Parser::new_ext(body, Options::ENABLE_TABLES) {
         writer.event(event);
     }
-    writer.roff.to_roff().into_bytes()
+    // The crate writes an empty argument without quotes, so that the next one would be the date.
+    let page = writer.roff.to_roff();
+    page.replacen(" 1  \"", " 1 \"\" \"", 1).into_bytes()
 }
 
 /// The state of the search for the term of a list item: `- TERM: text`.
@@ -234,6 +236,12 @@ mod tests {
     fn converted(body: &str) -> String {
         let page = page("pronto-x", "does x", body);
         String::from_utf8(page).expect("text was converted")
+    }
+
+    #[test]
+    fn the_title_has_an_empty_date() {
+        let text = converted("");
+        assert!(text.starts_with(".TH PRONTO-X 1 \"\" \"pronto "), "{text}");
     }
 
     #[test]

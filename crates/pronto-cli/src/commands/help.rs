@@ -1,13 +1,14 @@
-//! `help`: print the list of native commands, or the manual of one command.
+//! `help`: print the list of native commands, or show the manual page of one.
 
-use std::io::Write;
-use std::os::unix::process::CommandExt;
-use std::process::Stdio;
+use std::io::{IsTerminal, Write};
 
 use clap::Command as Definition;
 
-use crate::commands::{self, COMMANDS, NativeCommand};
-use crate::{CliError, Context, ExitCode, fallback};
+use crate::commands::{self, ArgumentStyle, COMMANDS, NativeCommand, native_part};
+use crate::manual::{ManualArchive, PageLook, render};
+use crate::similar::most_similar;
+use crate::terminal::pager;
+use crate::{CliError, Context, ExitCode, fallback, git_names};
 
 /// Arguments of `help`.
 #[derive(clap::Args, Debug)]
@@ -15,7 +16,7 @@ pub(crate) struct Args {
     /// List all commands, including those that are handed to git
     #[arg(short, long)]
     all: bool,
-    /// Show the manual of this command
+    /// Show the manual of this command, or of this subcommand of it
     #[arg(value_name = "COMMAND")]
     command: Vec<String>,
 }
@@ -25,14 +26,15 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     if context.called_as_git && !fallback::is_forbidden() {
         return Err(CliError::unsupported("the manual of git"));
     }
-    // Subcommands share the manual page of their command.
-    match args.command.first() {
-        Some(name) => match commands::find(name) {
-            Some(command) => manual(command, context),
-            None => Err(CliError::unsupported(format!("a manual for '{name}'"))),
-        },
-        None => list(args.all, context),
-    }
+    let Some((name, below)) = args.command.split_first() else {
+        return list(args.all, context);
+    };
+    let page = match commands::find(name) {
+        Some(command) => page_of(command, below)?,
+        None if name == "pronto" => name.clone(),
+        None => return Err(unknown(name, context)),
+    };
+    show(&page, context)
 }
 
 fn list(all: bool, context: &mut Context) -> Result<ExitCode, CliError> {
@@ -50,7 +52,11 @@ fn list(all: bool, context: &mut Context) -> Result<ExitCode, CliError> {
     for group in groups {
         writeln!(out, "\n{}", group.title())?;
         for command in COMMANDS.iter().filter(|command| command.group == group) {
-            writeln!(out, "   {:<16} {}", command.name, command.summary)?;
+            write!(out, "   {:<16} {}", command.name, command.summary)?;
+            match native_part(command.name) {
+                Some(part) => writeln!(out, " [{part}]")?,
+                None => writeln!(out)?,
+            }
         }
     }
     writeln!(
@@ -59,9 +65,12 @@ fn list(all: bool, context: &mut Context) -> Result<ExitCode, CliError> {
     )?;
     writeln!(
         out,
-        "is run by the installed git, unchanged. With PRONTO_NO_FALLBACK=1 it is"
+        "is run by the installed git, unchanged. So do commands with a part in brackets,"
     )?;
-    writeln!(out, "refused instead.")?;
+    writeln!(
+        out,
+        "outside of that part. With PRONTO_NO_FALLBACK=1 such a call is refused instead."
+    )?;
     if all {
         writeln!(out, "\n'git help -a' lists the commands of git.")?;
     } else {
@@ -73,31 +82,139 @@ fn list(all: bool, context: &mut Context) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Shows the manual page if it is installed, and its source text otherwise.
-fn manual(command: &NativeCommand, context: &mut Context) -> Result<ExitCode, CliError> {
-    let page = format!("pronto-{}", command.name);
-    let is_installed = pronto_io::child::command("man")
-        .args(["-w", &page])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success());
-    if is_installed {
-        let error = pronto_io::child::command("man").arg(&page).exec();
-        context.warn(&format!("cannot run 'man': {error}"));
+/// Returns the name of the manual page of `command`, or of the subcommand of it that `below` names.
+/// Commands without definitions of their subcommands have one page.
+fn page_of(command: &NativeCommand, below: &[String]) -> Result<String, CliError> {
+    let mut page = format!("pronto-{}", command.name);
+    if command.style != ArgumentStyle::Nested {
+        return Ok(page);
     }
-    write_help(command.definition(), context)?;
+    let mut definition = command.definition();
+    for word in below {
+        if !definition.has_subcommands() {
+            break;
+        }
+        let Some(found) = definition.find_subcommand(word) else {
+            let names = definition.get_subcommands().map(Definition::get_name);
+            return Err(unknown_command(word, most_similar(word, names)));
+        };
+        page.push('-');
+        page.push_str(found.get_name());
+        definition = found.clone();
+    }
+    Ok(page)
+}
+
+/// Shows a manual page in the pager if standard output is a terminal; prints it otherwise.
+fn show(page: &str, context: &mut Context) -> Result<ExitCode, CliError> {
+    let archive = ManualArchive::open();
+    let Some(source) = archive.page(page) else {
+        return Err(CliError::fatal(format!("no manual page '{page}'")));
+    };
+    let is_terminal = std::io::stdout().is_terminal();
+    let pager = match is_terminal {
+        true => pager::command_line(
+            |name| context.globals.variable(name),
+            || configured_pager(context),
+        ),
+        false => None,
+    };
+    let text = render(
+        source,
+        PageLook {
+            columns: columns(is_terminal, context),
+            overstrike: pager.is_some(),
+        },
+    );
+    if let Some(pager) = pager {
+        context.trace_exec();
+        let variable = |name: &str| context.globals.variable(name);
+        let error = pager::become_pager(&pager, text.as_bytes(), variable);
+        let reason = pronto_io::error::reason(&error);
+        context.warn(&format!("cannot run the pager: {reason}"));
+    }
+    context.out.write_all(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes the help of a command and of its subcommands.
-fn write_help(mut definition: Definition, context: &mut Context) -> Result<(), CliError> {
-    write!(context.out, "{}", definition.render_long_help())?;
-    for below in definition.get_subcommands() {
-        let path = below.get_bin_name().unwrap_or(below.get_name());
-        writeln!(context.out, "\n{path}\n")?;
-        write_help(below.clone(), context)?;
+/// Returns the value of `core.pager`. Help must work where the configuration is malformed.
+fn configured_pager(context: &Context) -> Option<std::ffi::OsString> {
+    use std::os::unix::ffi::OsStringExt;
+    let config = context.configuration().ok()?;
+    let value = config.raw("core.pager")?;
+    Some(std::ffi::OsString::from_vec(value.to_vec()))
+}
+
+/// The width of a page that no terminal shows.
+const USUAL_COLUMNS: usize = 80;
+/// The largest width of a page. Longer lines are hard to read.
+const MOST_COLUMNS: usize = 100;
+
+fn columns(is_terminal: bool, context: &Context) -> usize {
+    if !is_terminal {
+        return USUAL_COLUMNS;
     }
-    Ok(())
+    let variable = context.globals.variable("COLUMNS");
+    let wanted = variable.and_then(|text| text.to_str()?.parse().ok());
+    let of_terminal = || {
+        let size = rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok()?;
+        Some(usize::from(size.ws_col))
+    };
+    let columns = wanted
+        .or_else(of_terminal)
+        .filter(|&columns: &usize| columns > 0);
+    columns.unwrap_or(USUAL_COLUMNS).min(MOST_COLUMNS)
+}
+
+/// Guides of git: names that `git help` knows besides commands.
+const GUIDES: &[&str] = &[
+    "attributes",
+    "cli",
+    "core-tutorial",
+    "credentials",
+    "cvs-migration",
+    "datamodel",
+    "diffcore",
+    "everyday",
+    "faq",
+    "glossary",
+    "hooks",
+    "ignore",
+    "mailmap",
+    "modules",
+    "namespaces",
+    "remote-helpers",
+    "repository-layout",
+    "revisions",
+    "submodules",
+    "tutorial",
+    "tutorial-2",
+    "workflows",
+];
+
+/// Returns the error for a `name` that is no native command. git shows the pages of its commands and
+/// guides, and reports names that are similar to none.
+fn unknown(name: &str, context: &mut Context) -> CliError {
+    let for_git = CliError::unsupported(format!("a manual for '{name}'"));
+    let is_of_git = git_names::is_command(name.as_ref())
+        || name.starts_with("git")
+        || GUIDES.contains(&name)
+        || git_names::is_meant(name.as_ref(), context);
+    if is_of_git {
+        return for_git;
+    }
+    let own = COMMANDS.iter().map(|command| command.name);
+    match most_similar(name, own.chain(git_names::commands())) {
+        None => for_git,
+        similar => unknown_command(name, similar),
+    }
+}
+
+/// Returns the error for an unknown command with the exit code of git.
+fn unknown_command(name: &str, similar: Option<&str>) -> CliError {
+    let error = CliError::error(format!("unknown command '{name}'"));
+    match similar {
+        Some(similar) => error.with_hint(format!("did you mean '{similar}'?")),
+        None => error,
+    }
 }

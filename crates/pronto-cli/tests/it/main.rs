@@ -13,6 +13,7 @@ mod fallback;
 mod faults;
 mod filters;
 mod folding;
+mod help;
 mod hostile;
 mod hostile_links;
 mod http_changes;
