@@ -153,6 +153,11 @@ fn read(
     Ok(Normalised { tokens, separator })
 }
 
+/// Returns whether `command` has a `--no-` form of `option`.
+pub(crate) fn may_negate(command: &str, option: &str) -> bool {
+    !one_way::is_one_way(command, option)
+}
+
 /// Returns whether the only argument requests the usage (`-h`).
 pub(crate) fn asks_for_usage(arguments: &[OsString]) -> bool {
     matches!(arguments, [only] if only == OsStr::new("-h") || only == OsStr::new("--help-all"))

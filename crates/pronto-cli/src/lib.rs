@@ -10,6 +10,7 @@
 //! - [`terminal`]: colours, columns and progress.
 //! - `fallback`: hands a call to the installed git.
 //! - `manual`: the manual pages, which `help` shows.
+//! - `completion`: the candidates that shells offer.
 //!
 //! ```
 //! let status = pronto_cli::commands::find("version").expect("version is native");
@@ -20,6 +21,7 @@
 mod alias;
 pub mod arguments;
 pub mod commands;
+mod completion;
 pub mod context;
 pub mod error;
 mod fallback;

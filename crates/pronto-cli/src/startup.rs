@@ -9,6 +9,7 @@ use clap::Command as Definition;
 
 use crate::alias;
 use crate::commands::{self, COMMANDS};
+use crate::completion;
 use crate::context::{Context, ServerCommand};
 use crate::error::{CliError, ExitCode, Kind};
 use crate::fallback;
@@ -93,6 +94,9 @@ fn dispatch(
     let is_gits = context.called_as_git && git_names::is_meant(name, context);
     let own = name.to_str().and_then(commands::find);
     let Some(command) = own.filter(|_| !is_gits) else {
+        if name == completion::NAME && !is_gits {
+            return completion::run(arguments, context);
+        }
         return match alias::expand(name, arguments, context)? {
             Some(words) => {
                 context.alias = Some((name.to_owned(), words.clone()));

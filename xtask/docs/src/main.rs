@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Arg, Command};
-use clap_complete::Shell;
 
 /// The directories that contain only generated files.
 const FOLDERS: &[&str] = &["docs/reference", "docs/man", "docs/completions"];
@@ -132,42 +131,19 @@ fn files(root: &Path) -> BTreeMap<String, Vec<u8>> {
         };
         pages_below(command, &parent, &mut files);
     }
-    for (shell, name) in [
-        (Shell::Bash, "pronto.bash"),
-        (Shell::Zsh, "_pronto"),
-        (Shell::Fish, "pronto.fish"),
-    ] {
-        let mut text = Vec::new();
-        clap_complete::generate(shell, &mut definition.clone(), "pronto", &mut text);
-        remove_hidden_operands(&definition, &mut text);
-        files.insert(format!("docs/completions/{name}"), text);
+    for (name, script) in COMPLETIONS {
+        let path = format!("docs/completions/{name}");
+        files.insert(path, script.as_bytes().to_vec());
     }
     files
 }
 
-/// Removes the lines of a completion for zsh that offer hidden operands.
-fn remove_hidden_operands(definition: &Command, text: &mut Vec<u8>) {
-    fn collect(command: &Command, found: &mut Vec<String>) {
-        for operand in command.get_positionals().filter(|one| one.is_hide_set()) {
-            let help = operand.get_help().map(|help| format!(" -- {help}"));
-            found.push(format!(
-                "::{}{}:",
-                operand.get_id(),
-                help.unwrap_or_default()
-            ));
-        }
-        for command in command.get_subcommands() {
-            collect(command, found);
-        }
-    }
-    let mut hidden = Vec::new();
-    collect(definition, &mut hidden);
-    let whole = String::from_utf8_lossy(text);
-    let kept = whole
-        .split_inclusive('\n')
-        .filter(|line| !hidden.iter().any(|operand| line.contains(operand)));
-    *text = kept.collect::<String>().into_bytes();
-}
+/// The completion scripts.
+const COMPLETIONS: [(&str, &str); 3] = [
+    ("pronto.bash", include_str!("completions/pronto.bash")),
+    ("_pronto", include_str!("completions/_pronto")),
+    ("pronto.fish", include_str!("completions/pronto.fish")),
+];
 
 /// A command with subcommands.
 struct ParentCommand<'a> {

@@ -5,6 +5,7 @@
 mod aliases;
 mod bundle_lists;
 mod carry;
+mod completions;
 mod contention;
 mod deep_trees;
 mod durability;
