@@ -84,15 +84,6 @@ impl CompletionReply {
         }
     }
 
-    /// Creates a reply of fixed words with descriptions.
-    fn of_words(words: &[(&str, &str)]) -> Self {
-        let mut reply = Self::default();
-        for (value, about) in words {
-            reply.add(*value, *about);
-        }
-        reply
-    }
-
     fn add(&mut self, value: impl Into<BString>, about: impl Into<String>) {
         self.candidates.push(CompletionCandidate {
             value: value.into(),

@@ -167,30 +167,9 @@ fn columns(is_terminal: bool, context: &Context) -> usize {
 }
 
 /// Guides of git: names that `git help` knows besides commands.
-const GUIDES: &[&str] = &[
-    "attributes",
-    "cli",
-    "core-tutorial",
-    "credentials",
-    "cvs-migration",
-    "datamodel",
-    "diffcore",
-    "everyday",
-    "faq",
-    "glossary",
-    "hooks",
-    "ignore",
-    "mailmap",
-    "modules",
-    "namespaces",
-    "remote-helpers",
-    "repository-layout",
-    "revisions",
-    "submodules",
-    "tutorial",
-    "tutorial-2",
-    "workflows",
-];
+const GUIDES: &str = "attributes cli core-tutorial credentials cvs-migration datamodel diffcore everyday faq \
+    glossary hooks ignore mailmap modules namespaces remote-helpers repository-layout \
+    revisions submodules tutorial tutorial-2 workflows";
 
 /// Returns the error for a `name` that is no native command. git shows the pages of its commands and
 /// guides, and reports names that are similar to none.
@@ -198,7 +177,7 @@ fn unknown(name: &str, context: &mut Context) -> CliError {
     let for_git = CliError::unsupported(format!("a manual for '{name}'"));
     let is_of_git = git_names::is_command(name.as_ref())
         || name.starts_with("git")
-        || GUIDES.contains(&name)
+        || GUIDES.split(' ').any(|guide| guide == name)
         || git_names::is_meant(name.as_ref(), context);
     if is_of_git {
         return for_git;

@@ -9,36 +9,42 @@ use crate::commands::{COMMANDS, HelpSection};
 use crate::context::Context;
 use crate::git_names;
 
-/// The commands of git for daily work that are not native.
-const DAILY: &[(&str, &str)] = &[
-    ("am", "apply a series of patches from a mailbox"),
-    ("apply", "apply a patch to files or the index"),
-    ("bisect", "find the commit that introduced a change"),
-    ("blame", "show which commit last changed each line"),
-    ("branch", "list, create and delete branches"),
-    ("cherry-pick", "apply the changes of existing commits"),
-    ("describe", "name a commit by the nearest tag"),
-    ("diff", "show changes"),
-    ("difftool", "show changes with a diff tool"),
-    ("format-patch", "write commits as patches for mail"),
-    ("fsck", "check the objects of the repository"),
-    ("grep", "search tracked files"),
-    ("log", "show the history"),
-    ("merge", "join histories"),
-    ("mergetool", "resolve conflicts with a merge tool"),
-    ("mv", "move files, and record that"),
-    ("notes", "add notes to objects"),
-    ("range-diff", "compare two ranges of commits"),
-    ("rebase", "apply commits again on top of another commit"),
-    ("replace", "replace objects by others"),
-    ("revert", "undo the changes of existing commits"),
-    ("rm", "remove files, and record that"),
-    ("shortlog", "summarise the history by author"),
-    ("show", "show objects"),
-    ("stash", "put local changes aside"),
-    ("submodule", "manage submodules"),
-    ("tag", "list, create and delete tags"),
-];
+/// The commands of git for daily work that are not native, one on each line: the name, a colon and the
+/// description.
+const DAILY: &str = "\
+am:apply a series of patches from a mailbox\n\
+apply:apply a patch to files or the index\n\
+bisect:find the commit that introduced a change\n\
+blame:show which commit last changed each line\n\
+branch:list, create and delete branches\n\
+cherry-pick:apply the changes of existing commits\n\
+describe:name a commit by the nearest tag\n\
+diff:show changes\n\
+difftool:show changes with a diff tool\n\
+format-patch:write commits as patches for mail\n\
+fsck:check the objects of the repository\n\
+grep:search tracked files\n\
+log:show the history\n\
+merge:join histories\n\
+mergetool:resolve conflicts with a merge tool\n\
+mv:move files, and record that\n\
+notes:add notes to objects\n\
+range-diff:compare two ranges of commits\n\
+rebase:apply commits again on top of another commit\n\
+replace:replace objects by others\n\
+revert:undo the changes of existing commits\n\
+rm:remove files, and record that\n\
+shortlog:summarise the history by author\n\
+show:show objects\n\
+stash:put local changes aside\n\
+submodule:manage submodules\n\
+tag:list, create and delete tags\n\
+";
+
+/// Returns the commands in [`DAILY`] with their descriptions.
+fn daily() -> impl Iterator<Item = (&'static str, &'static str)> {
+    DAILY.lines().filter_map(|line| line.split_once(':'))
+}
 
 /// Returns the candidates for the command. Commands for scripts are among them only if no other
 /// command begins with `current`.
@@ -49,8 +55,8 @@ pub(super) fn commands(current: &BStr, context: &mut Context) -> CompletionReply
             reply.add(command.name, command.summary);
         }
     }
-    for (name, summary) in DAILY {
-        reply.add(*name, *summary);
+    for (name, summary) in daily() {
+        reply.add(name, summary);
     }
     add_aliases(&mut reply, context);
     let mut candidates = reply.candidates.iter();
@@ -68,7 +74,7 @@ pub(super) fn all(context: &mut Context) -> CompletionReply {
     }
     for name in git_names::commands().filter(|name| !name.contains("--")) {
         if crate::commands::find(name).is_none() {
-            let daily = DAILY.iter().find(|(known, _)| *known == name);
+            let daily = daily().find(|(known, _)| *known == name);
             reply.add(name, daily.map_or("", |(_, summary)| summary));
         }
     }

@@ -47,11 +47,11 @@ pub(super) fn of(
     if place.definition.has_subcommands() {
         return Ok(subcommands(place));
     }
-    if let Some((_, names)) = SUBCOMMANDS.iter().find(|(name, _)| *name == place.command) {
-        if place.count() == 0 {
-            return Ok(CompletionReply::of_words(names));
-        }
-        return below(place, context);
+    let names = parsed_subcommands(place.command);
+    match (names.candidates.is_empty(), place.count()) {
+        (true, _) => {}
+        (false, 0) => return Ok(names),
+        (false, _) => return below(place, context),
     }
     let current = place.current;
     match place.command {
@@ -66,13 +66,13 @@ pub(super) fn of(
         }
         "switch" => switch(place, context),
         "cat-file" | "ls-tree" | "diff-tree" | "read-tree" | "reset" => {
-            values::revisions(&*context.repository()?)
+            values::revisions(context.repository()?.as_ref())
         }
-        "diff-index" if place.count() == 0 => values::revisions(&*context.repository()?),
+        "diff-index" if place.count() == 0 => values::revisions(context.repository()?.as_ref()),
         "diff-files" | "diff-index" | "ls-files" | "checkout-index" | "status" => {
             of_choice(PathChoice::Tracked, current, context)
         }
-        "show-ref" | "symbolic-ref" => values::references(&*context.repository()?),
+        "show-ref" | "symbolic-ref" => values::references(context.repository()?.as_ref()),
         "fetch" | "pull" | "push" | "ls-remote" | "sync" | "fetch-pack" | "send-pack" => {
             exchange(place, context)
         }
@@ -106,7 +106,7 @@ fn revisions(current: &BStr, context: &mut Context) -> Result<CompletionReply, C
         Some(at) => at + 2,
         None => usize::from(current.starts_with(b"^")),
     };
-    Ok(values::revisions(&*context.repository()?)?.prefixed(&current[..start]))
+    Ok(values::revisions(context.repository()?.as_ref())?.prefixed(&current[..start]))
 }
 
 fn switch(place: &OperandPlace<'_>, context: &mut Context) -> Result<CompletionReply, CliError> {
@@ -221,22 +221,22 @@ fn below(place: &OperandPlace<'_>, context: &mut Context) -> Result<CompletionRe
     match (place.command, subcommand) {
         ("remote", "add") => Ok(CompletionReply::of_directories()),
         ("remote", "set-head" | "set-branches") if place.count() > 1 => {
-            values::branches_of_remote(&*context.repository()?, place.operand(1))
+            values::branches_of_remote(context.repository()?.as_ref(), place.operand(1))
         }
         ("remote", _)
             if place.count() == 1 || matches!(subcommand, "prune" | "show" | "update") =>
         {
-            Ok(values::remotes(&*context.repository()?))
+            Ok(values::remotes(context.repository()?.as_ref()))
         }
         ("worktree", "add") if place.count() == 1 => Ok(CompletionReply::of_directories()),
         ("worktree", "add") => revisions(place.current, context),
         ("worktree", "lock" | "move" | "remove" | "unlock") if place.count() == 1 => {
-            values::worktrees(&*context.repository()?)
+            values::worktrees(context.repository()?.as_ref())
         }
         ("worktree", "move" | "repair") => Ok(CompletionReply::of_directories()),
         ("reflog", "list") => Ok(CompletionReply::default()),
-        ("reflog", _) => values::revisions(&*context.repository()?),
-        ("refs", "exists") => values::references(&*context.repository()?),
+        ("reflog", _) => values::revisions(context.repository()?.as_ref()),
+        ("refs", "exists") => values::references(context.repository()?.as_ref()),
         ("config", "get" | "set" | "unset") if place.count() == 1 => {
             Ok(values::configuration_keys(context))
         }
@@ -248,130 +248,20 @@ fn below(place: &OperandPlace<'_>, context: &mut Context) -> Result<CompletionRe
     }
 }
 
-/// A command that parses the names of its subcommands itself, and these names with descriptions.
-type SubcommandRow = (&'static str, &'static [(&'static str, &'static str)]);
+/// The subcommands of commands that parse the names of their subcommands themselves, one on each line:
+/// the command, a space, the subcommand, a tab and the description. One text has no addresses that the
+/// loader would relocate at each start.
+const SUBCOMMANDS: &str = include_str!("subcommands.tsv");
 
-const SUBCOMMANDS: &[SubcommandRow] = &[
-    (
-        "commit-graph",
-        &[
-            ("verify", "check the commit-graph"),
-            ("write", "write the commit-graph"),
-        ],
-    ),
-    (
-        "config",
-        &[
-            ("edit", "open a configuration file in the editor"),
-            ("get", "show the value of a variable"),
-            ("list", "list all variables"),
-            ("remove-section", "remove a section"),
-            ("rename-section", "rename a section"),
-            ("set", "set a variable"),
-            ("unset", "remove a variable"),
-        ],
-    ),
-    (
-        "fsmonitor--daemon",
-        &[
-            ("run", "watch the worktree in the foreground"),
-            ("start", "start the file system monitor"),
-            ("status", "show whether the file system monitor runs"),
-            ("stop", "stop the file system monitor"),
-        ],
-    ),
-    (
-        "maintenance",
-        &[
-            ("is-needed", "report whether a task has work"),
-            (
-                "register",
-                "add the repository to those that are maintained",
-            ),
-            ("run", "run tasks now"),
-            ("start", "run tasks on a schedule"),
-            ("stop", "end the schedule"),
-            (
-                "unregister",
-                "remove the repository from those that are maintained",
-            ),
-        ],
-    ),
-    (
-        "multi-pack-index",
-        &[
-            ("expire", "delete packs that have become redundant"),
-            ("repack", "combine small packs"),
-            ("verify", "check the index"),
-            ("write", "write the index"),
-        ],
-    ),
-    (
-        "reflog",
-        &[
-            ("delete", "delete entries"),
-            ("drop", "delete reflogs"),
-            ("exists", "report whether a ref has a reflog"),
-            ("expire", "delete old entries"),
-            ("list", "list the refs that have reflogs"),
-            ("show", "show a reflog"),
-            ("write", "add an entry"),
-        ],
-    ),
-    (
-        "refs",
-        &[
-            ("exists", "report whether a ref exists"),
-            ("list", "list refs"),
-            ("migrate", "move all refs to another storage"),
-            ("optimize", "store refs in one file"),
-            ("verify", "check the storage of refs"),
-        ],
-    ),
-    (
-        "remote",
-        &[
-            ("add", "add a remote"),
-            ("get-url", "show the URLs of a remote"),
-            (
-                "prune",
-                "delete remote-tracking branches of branches that are gone",
-            ),
-            ("remove", "remove a remote"),
-            ("rename", "rename a remote"),
-            ("set-branches", "change the branches that are fetched"),
-            ("set-head", "set or delete the default branch of a remote"),
-            ("set-url", "change the URLs of a remote"),
-            ("show", "show a remote"),
-            ("update", "fetch from several remotes"),
-        ],
-    ),
-    (
-        "sparse-checkout",
-        &[
-            ("add", "check out more directories"),
-            ("check-rules", "report which paths the rules match"),
-            ("disable", "check out all tracked files"),
-            ("init", "set up a sparse checkout"),
-            ("list", "list the directories or patterns"),
-            ("reapply", "apply the rules again"),
-            ("set", "set the directories to check out"),
-        ],
-    ),
-    (
-        "worktree",
-        &[
-            ("add", "create a worktree"),
-            ("list", "list the worktrees"),
-            ("lock", "protect a worktree from being pruned"),
-            ("move", "move a worktree"),
-            ("prune", "remove the data of worktrees that are gone"),
-            ("remove", "delete a worktree"),
-            (
-                "repair",
-                "repair the links between worktrees and the repository",
-            ),
-            ("unlock", "allow a worktree to be pruned"),
-        ],
-    ),
-];
+/// Returns the subcommands of `command` in [`SUBCOMMANDS`].
+fn parsed_subcommands(command: &str) -> CompletionReply {
+    let mut reply = CompletionReply::default();
+    for line in SUBCOMMANDS.lines() {
+        let rest = line.strip_prefix(command).unwrap_or_default();
+        let row = rest.strip_prefix(' ').and_then(|row| row.split_once('\t'));
+        if let Some((name, about)) = row {
+            reply.add(name, about);
+        }
+    }
+    reply
+}

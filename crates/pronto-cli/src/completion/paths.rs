@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bstr::{BStr, BString, ByteSlice};
-use pronto::status::{ChangeKind, Options, Renames, Report};
+use pronto::status::{ChangeKind, Options, Report};
 use pronto::{Repository, Watch};
 
 use super::CompletionReply;
@@ -61,7 +61,7 @@ fn changed(
     context: &Context,
 ) -> Result<Vec<(BString, &'static str)>, CliError> {
     let mut options = Options::default();
-    options.renames = None::<Renames>;
+    options.renames = None;
     options.state = false;
     options.detached_from = false;
     // The index is not written while the user types.

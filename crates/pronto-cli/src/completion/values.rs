@@ -14,37 +14,27 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::manual::ManualArchive;
 
-/// The words that the options of a name take, whichever command has the option.
-const WORDS: &[(&str, &[&str])] = &[
-    ("chmod", &["+x", "-x"]),
-    ("conflict", &["merge", "diff3", "zdiff3"]),
-    (
-        "column",
-        &[
-            "always", "never", "auto", "column", "row", "plain", "dense", "nodense",
-        ],
-    ),
-    (
-        "filter",
-        &["blob:none", "blob:limit=", "tree:0", "object:type="],
-    ),
-    ("ignore-submodules", &["all", "dirty", "untracked", "none"]),
-    ("ignored", &["traditional", "matching", "no"]),
-    ("mirror", &["fetch", "push"]),
-    ("object-format", &["sha1", "sha256"]),
-    ("porcelain", &["v1", "v2"]),
-    ("ref-format", &["files", "reftable"]),
-    ("role", &["serve", "upkeep", "both"]),
-    ("schedule", &["hourly", "daily", "weekly"]),
-    (
-        "scheduler",
-        &["auto", "crontab", "systemd-timer", "launchctl", "schtasks"],
-    ),
-    ("shared", &["umask", "group", "all"]),
-    ("signed", &["yes", "no", "if-asked"]),
-    ("track", &["direct", "inherit"]),
-    ("untracked-files", &["all", "normal", "no"]),
-];
+/// The words that the options of a name take, whichever command has the option: on each line the name
+/// and the words.
+const WORDS: &str = "\
+chmod +x -x\n\
+conflict merge diff3 zdiff3\n\
+column always never auto column row plain dense nodense\n\
+filter blob:none blob:limit= tree:0 object:type=\n\
+ignore-submodules all dirty untracked none\n\
+ignored traditional matching no\n\
+mirror fetch push\n\
+object-format sha1 sha256\n\
+porcelain v1 v2\n\
+ref-format files reftable\n\
+role serve upkeep both\n\
+schedule hourly daily weekly\n\
+scheduler auto crontab systemd-timer launchctl schtasks\n\
+shared umask group all\n\
+signed yes no if-asked\n\
+track direct inherit\n\
+untracked-files all normal no\n\
+";
 
 /// Returns the candidates for the value of `option` of `command`.
 pub(super) fn of_option(
@@ -56,30 +46,25 @@ pub(super) fn of_option(
     let names = option.get_value_names().unwrap_or_default();
     let name = names.first().map_or("", |name| name.as_str());
     // `remote add` has options of these names with other values.
-    let fixed = WORDS.iter().find(|(known, _)| *known == long);
-    if let Some((_, words)) = fixed.filter(|_| name != "BRANCH") {
+    let fixed = match (command, long) {
+        ("push", "recurse-submodules") => Some("check on-demand only no"),
+        _ => WORDS.lines().find_map(|line| {
+            let (known, words) = line.split_once(' ')?;
+            (known == long).then_some(words)
+        }),
+    };
+    if let Some(words) = fixed.filter(|_| name != "BRANCH") {
         let mut reply = CompletionReply::default();
-        words.iter().for_each(|word| reply.add(*word, ""));
+        words.split(' ').for_each(|word| reply.add(word, ""));
         return Ok(reply);
-    }
-    if (command, long) == ("push", "recurse-submodules") {
-        return Ok(CompletionReply::of_words(&[
-            (
-                "check",
-                "refuse to push commits of submodules that are not pushed",
-            ),
-            ("on-demand", "push the submodules as well"),
-            ("only", "push the submodules alone"),
-            ("no", "ignore submodules"),
-        ]));
     }
     match name {
         "FILE" | "PATH" | "PROGRAM" => Ok(CompletionReply::of_files()),
         "DIRECTORY" | "DIR" => Ok(CompletionReply::of_directories()),
-        "BRANCH" => branches(&*context.repository()?),
-        "REVISION" | "COMMIT" | "TREE-ISH" | "OBJECT" => revisions(&*context.repository()?),
-        "REF" => references(&*context.repository()?),
-        "REMOTE" | "REPOSITORY" => Ok(remotes(&*context.repository()?)),
+        "BRANCH" => branches(context.repository()?.as_ref()),
+        "REVISION" | "COMMIT" | "TREE-ISH" | "OBJECT" => revisions(context.repository()?.as_ref()),
+        "REF" => references(context.repository()?.as_ref()),
+        "REMOTE" | "REPOSITORY" => Ok(remotes(context.repository()?.as_ref())),
         "PATHSPEC" => Ok(CompletionReply::of_files()),
         _ => Ok(CompletionReply::default()),
     }

@@ -369,6 +369,33 @@ const SWITCH_AND_ADD: [(&str, &str); 3] = [
 ];
 
 #[test]
+fn bash_completes_git_where_that_is_pronto() {
+    if !is_installed("bash") {
+        skip!("there is no bash");
+    }
+    let scene = CompletionScene::new();
+    let script = format!(
+        "source '{}'\ncomplete -p git 2>&1\n\
+         COMP_LINE='git switch topi'; COMP_POINT=15; COMP_WORDS=(git switch topi); COMP_CWORD=2\n\
+         _pronto git topi switch 2>/dev/null; echo \"${{COMPREPLY[*]}}\"",
+        completions("pronto.bash").display()
+    );
+    let lines = || {
+        let mut command = process("bash");
+        command.args(["--norc", "-c", &script]);
+        let output = scene.isolate(&mut command).output().expect("bash runs");
+        let text = stdout(&output);
+        text.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    // The scripts leave another git alone.
+    assert!(!lines()[0].contains("_pronto"), "{:?}", lines());
+    install(&scene.scratch, "bin", "git", |from, to| {
+        std::os::unix::fs::symlink(from, to)
+    });
+    assert_eq!(lines(), ["complete -F _pronto git", "topic"]);
+}
+
+#[test]
 fn a_tab_in_bash_completes_a_branch_and_a_path() {
     if !is_installed("bash") || !Path::new(SCRIPT).exists() {
         skip!("there is no bash, or no script");
