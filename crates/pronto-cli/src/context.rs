@@ -239,7 +239,7 @@ impl Context {
         match Repository::discover_optional(environment.current_dir(), environment) {
             // As in Git, a repository in an unknown format counts as no repository for commands
             // that need none.
-            Err(error) if *error.kind() == ErrorKind::UnknownFormat => {
+            Err(error) if error.kind() == ErrorKind::UnknownFormat => {
                 self.warn(error.message());
                 Ok(None)
             }

@@ -106,7 +106,7 @@ fn start(
 ) -> Result<(), CliError> {
     let start = match decided {
         // The command itself has succeeded, so this error does not change the exit code.
-        Err(error) if *error.kind() == ErrorKind::Unsupported => {
+        Err(error) if error.kind() == ErrorKind::Unsupported => {
             context.report_error(&error.to_string());
             return Ok(());
         }

@@ -42,7 +42,7 @@ impl Lock {
         loop {
             match LockFile::acquire(&target, marking, patience) {
                 Err(error)
-                    if *error.kind() == lock_file::ErrorKind::NoDirectory
+                    if error.kind() == lock_file::ErrorKind::NoDirectory
                         && races < MAX_RACES
                         && let Some(parent) = target.parent() =>
                 {
@@ -155,7 +155,7 @@ mod tests {
         let target = directory.path().join("a/file");
         let mut lock = Lock::acquire(&target, Duration::ZERO).expect("it is free");
         let error = Lock::acquire(&target, Duration::ZERO).expect_err("it is held");
-        assert_eq!(*error.kind(), ErrorKind::Locked);
+        assert_eq!(error.kind(), ErrorKind::Locked);
         lock.write_and_close(b"new").expect("it can be written");
         lock.commit().expect("it can be moved");
         assert_eq!(std::fs::read(&target).expect("it is there"), b"new");

@@ -92,8 +92,11 @@ impl<K> Error<K> {
     }
 
     /// Returns the kind of the error.
-    pub fn kind(&self) -> &K {
-        &self.0.kind
+    pub fn kind(&self) -> K
+    where
+        K: Copy,
+    {
+        self.0.kind
     }
 
     /// Returns an error of `kind` with the same message and hint, and without path, offset, object
@@ -260,7 +263,7 @@ mod tests {
             .at_path("outer")
             .at_offset(7);
         assert_eq!(error.to_string(), "cannot read in 'inner' at offset 7");
-        assert_eq!(*error.map_kind(|kind| kind + 1).kind(), 2);
+        assert_eq!(error.map_kind(|kind| kind + 1).kind(), 2);
     }
 
     #[test]

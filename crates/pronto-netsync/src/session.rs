@@ -336,7 +336,7 @@ impl<R: SyncRepository> SyncSession<R> {
         if self.talk.was_refused() {
             return;
         }
-        let kind = *error.kind();
+        let kind = error.kind();
         // The details of a repository error are reported only to the owner of the repository.
         let text = match kind {
             ErrorKind::Repository => "an operation on the repository failed".to_owned(),

@@ -131,7 +131,7 @@ fn is_nested_repository(repository: &Repository, path: &BStr) -> bool {
     // A directory that cannot be read is not removed.
     let found = Repository::resolve_git_dir(crate::path::as_bytes(&git), repository.environment());
     found.map_or_else(
-        |error| *error.kind() == ErrorKind::Io,
+        |error| error.kind() == ErrorKind::Io,
         |found| found.is_some(),
     )
 }

@@ -85,7 +85,7 @@ pub fn commit(repository: &Repository, options: &Options, watch: &Watch<'_>) -> 
     let author = identity(IdentityRole::Author)?;
     let committer = match identity(IdentityRole::Committer) {
         // Git checks the committer after it has written the message.
-        Err(error) if *error.kind() != ErrorKind::Unsupported => Err(error),
+        Err(error) if error.kind() != ErrorKind::Unsupported => Err(error),
         found => Ok(found?),
     };
     let written = match cleanup {

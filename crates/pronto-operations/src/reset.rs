@@ -224,7 +224,7 @@ pub fn reset(
             .and_then(|()| move_branch(repository, commit, &options.to.name));
         if let Err(error) = moved {
             // An error of the hook ends the operation at once.
-            if *error.kind() != ErrorKind::Hook {
+            if error.kind() != ErrorKind::Hook {
                 in_progress::cancel(repository)?;
             }
             return Err(PartialFailure::new(error, report));

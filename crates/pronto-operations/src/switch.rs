@@ -309,7 +309,7 @@ fn move_head(
         transaction.set_symbolic("HEAD", target, Some(message.as_bstr()));
         transaction.commit().map_err(|error| match error.kind() {
             ErrorKind::Hook => error,
-            kind => Error::new(*kind, "unable to update HEAD").reported_after(error.to_string()),
+            kind => Error::new(kind, "unable to update HEAD").reported_after(error.to_string()),
         })?;
         let change = match (&options.create, old.name() == Some(branch.as_bstr())) {
             (Some(create), true) if create.force => BranchChange::Reset,

@@ -194,7 +194,7 @@ pub fn update_index(
     let lock = lock?;
     let bytes = match prepared.encode_with(&writer, edit.content(), watch) {
         Err(error) if matches!(error.kind(), ErrorKind::Worktree | ErrorKind::Corrupt) => {
-            let kind = *error.kind();
+            let kind = error.kind();
             let error = error.without_context(kind);
             return Err(PartialFailure::new(UpdateStop::NotEncoded(error), events));
         }

@@ -108,13 +108,13 @@ pub fn serve(
         Err(failure) => failure,
     };
     if let ArchiveFailure::Error(error) = &failure
-        && (bands.is_broken() || *error.kind() == ErrorKind::Interrupted)
+        && (bands.is_broken() || error.kind() == ErrorKind::Interrupted)
     {
-        let kind = *error.kind();
+        let kind = error.kind();
         return Err(Error::new(kind, "the archive is incomplete").because(error.to_string()));
     }
     let text = match failure {
-        ArchiveFailure::Error(error) if *error.kind() == ErrorKind::Unsupported => {
+        ArchiveFailure::Error(error) if error.kind() == ErrorKind::Unsupported => {
             format!("fatal: {error}\n")
         }
         ArchiveFailure::Error(error) => {

@@ -150,7 +150,7 @@ pub(crate) fn make_trees(
     }
     match new_trees(repository, index, cached.as_ref(), missing_ok, packed_from)? {
         Ok((id, made)) => Ok(TreeWriting::New(made, id)),
-        Err(error) if *error.kind() == pronto_worktree::ErrorKind::MissingObject => {
+        Err(error) if error.kind() == pronto_worktree::ErrorKind::MissingObject => {
             let error = error.without_context(ErrorKind::MissingObject);
             Ok(TreeWriting::Not(WrittenTree::Missing(error)))
         }

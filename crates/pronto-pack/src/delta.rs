@@ -431,7 +431,7 @@ mod tests {
                 "opcode 0" => ErrorKind::DeltaOpcode,
                 _ => ErrorKind::Corrupt,
             };
-            let found = (*error.kind(), error.message());
+            let found = (error.kind(), error.message());
             assert_eq!(found, (kind, message), "{name}");
             assert!(out.capacity() < 4096, "{name}");
         }

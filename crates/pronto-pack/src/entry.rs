@@ -208,7 +208,7 @@ mod tests {
         );
         for len in 0..header_len {
             let error = Entry::parse(&bytes[..len], Kind::Sha1).expect_err("it is cut");
-            assert_eq!(*error.kind(), ErrorKind::Truncated);
+            assert_eq!(error.kind(), ErrorKind::Truncated);
         }
     }
 
@@ -242,7 +242,7 @@ mod tests {
             ],
         ] {
             let error = Entry::parse(bytes, Kind::Sha1).expect_err("not a header");
-            let kind = *error.kind();
+            let kind = error.kind();
             let is_refused = matches!(
                 kind,
                 ErrorKind::Corrupt | ErrorKind::UnknownType { .. } | ErrorKind::BaseOffset

@@ -371,7 +371,7 @@ fn first_real_error<T>(results: Vec<Result<T, Error>>) -> Result<Vec<T>, Error> 
             Err(error) => {
                 if failure
                     .as_ref()
-                    .is_none_or(|first| *first.kind() == ErrorKind::Stopped)
+                    .is_none_or(|first| first.kind() == ErrorKind::Stopped)
                 {
                     failure = Some(error);
                 }

@@ -170,7 +170,7 @@ mod tests {
         let error = Inflater::new()
             .inflate(&deflate(b"small"), u64::MAX, &mut out)
             .expect_err("it is not that large");
-        assert_eq!(*error.kind(), ErrorKind::Truncated);
+        assert_eq!(error.kind(), ErrorKind::Truncated);
         assert_eq!(out.capacity(), 0);
     }
 }

@@ -275,7 +275,7 @@ impl IncomingObjects {
     /// Handles a segment that is inconsistent with the segments of an earlier session, so that the
     /// next session starts again.
     fn spoiled(&self, error: IncomingRefusal) -> IncomingRefusal {
-        if self.has_past && *error.kind() == pronto_netsync::ErrorKind::Malformed {
+        if self.has_past && error.kind() == pronto_netsync::ErrorKind::Malformed {
             self.forget();
         }
         error

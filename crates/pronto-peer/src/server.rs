@@ -389,7 +389,7 @@ impl PeerServer {
         };
         if let Err(error) = self.run(visit, sockets, &mut ended) {
             ended.error = Some(error.to_string());
-            ended.error_kind = Some(*error.kind());
+            ended.error_kind = Some(error.kind());
         }
         ended.duration = begun.elapsed();
         ended
@@ -411,7 +411,7 @@ impl PeerServer {
         let name = visit.identify(&key);
         ended.peer = name.as_ref().ok().cloned();
         let why = name.as_ref().err();
-        let why = why.map(|error| Error::new(*error.kind(), error.message()));
+        let why = why.map(|error| Error::new(error.kind(), error.message()));
         let (asked, signal) = (Arc::new(Mutex::new(None)), Arc::new(SlotSignal::default()));
         let mut options = session::Options::default();
         options.nonce = super::nonce().map_err(super::failed)?;

@@ -137,7 +137,7 @@ pub fn drive<R: SyncRepository>(
     link.prepare().map_err(lost)?;
     let result = run(session, link, watch);
     match &result {
-        Err(error) if *error.kind() == ErrorKind::Busy => session.refuse(error),
+        Err(error) if error.kind() == ErrorKind::Busy => session.refuse(error),
         Err(_) => session.release(),
         Ok(()) => {}
     }
@@ -167,7 +167,7 @@ pub fn drive<R: SyncRepository>(
         }
     }
     link.shut();
-    let has_refused = (result.as_ref()).is_err_and(|error| *error.kind() != ErrorKind::Closed);
+    let has_refused = (result.as_ref()).is_err_and(|error| error.kind() != ErrorKind::Closed);
     if has_refused && !session.was_refused() {
         linger(link, limit)?;
     }

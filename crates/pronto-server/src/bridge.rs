@@ -565,7 +565,7 @@ mod tests {
         bounded.read_to_end(&mut out).expect_err("it does not");
         let judged = bounded.judged(Err(Error::new(ErrorKind::Failed, "it fails")));
         assert_eq!(
-            judged.map_err(|error| *error.kind()),
+            judged.map_err(|error| error.kind()),
             Err(ErrorKind::TooLarge)
         );
     }

@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn other_commands_are_refused() {
-        let kind = |command: &str| *parse(command.as_bytes()).expect_err(command).kind();
+        let kind = |command: &str| parse(command.as_bytes()).expect_err(command).kind();
         for command in [
             "",
             " ",

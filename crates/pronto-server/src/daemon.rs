@@ -242,7 +242,7 @@ fn is_refusal(done: &Result<()>) -> bool {
         ErrorKind::TooLarge,
         ErrorKind::TooMany,
     ];
-    matches!(done, Err(error) if kinds.contains(error.kind()))
+    matches!(done, Err(error) if kinds.contains(&error.kind()))
 }
 
 /// Ends the response, then reads and discards the remaining bytes of the client. Unread bytes at

@@ -295,7 +295,7 @@ mod tests {
             .expect("written");
         assert_eq!(user(&replaced), None);
         let error = directory.change(|users| users.add("bob"));
-        assert_eq!(*error.expect_err("taken").kind(), ErrorKind::Exists);
+        assert_eq!(error.expect_err("taken").kind(), ErrorKind::Exists);
     }
 
     #[test]
@@ -309,7 +309,7 @@ mod tests {
         users.add("alice").expect("new");
         users.add("bob").expect("new");
         users.add_key("alice", &one).expect("new");
-        let kind = |result: Result<()>| *result.expect_err("an error").kind();
+        let kind = |result: Result<()>| result.expect_err("an error").kind();
         assert_eq!(kind(users.add_key("bob", &one)), ErrorKind::Exists);
         assert_eq!(kind(users.add_key("carol", &other)), ErrorKind::NotFound);
         users.add_key("bob", &other).expect("new");

@@ -81,7 +81,7 @@ impl Repositories {
                 let name = name.to_string_lossy();
                 repositories.only = Some(RepositoryName::parse(&name)?);
             }
-            Err(error) if *error.kind() == pronto::ErrorKind::NotARepository => {}
+            Err(error) if error.kind() == pronto::ErrorKind::NotARepository => {}
             Err(error) => return Err(error.map_kind(|_| ErrorKind::Io)),
         }
         Ok(repositories)
@@ -236,7 +236,7 @@ impl Repositories {
                             directory,
                         });
                     }
-                    Err(error) if *error.kind() == pronto::ErrorKind::NotARepository => {}
+                    Err(error) if error.kind() == pronto::ErrorKind::NotARepository => {}
                     Err(error) => return Err(failed(error)),
                 }
             }
@@ -519,7 +519,7 @@ mod tests {
         assert_eq!(head.expect("text"), "ref: refs/heads/main\n");
         let kind = |name: RepositoryName| match served.create(&name) {
             Ok(_) => panic!("{name} was created"),
-            Err(error) => *error.kind(),
+            Err(error) => error.kind(),
         };
         assert_eq!(kind(name("b")), ErrorKind::Exists);
         assert_eq!(kind(name("team")), ErrorKind::Exists);
@@ -529,7 +529,7 @@ mod tests {
         served.find(&name("team/a.git")).expect("there");
         served.remove(&name("team/a")).expect("there");
         assert_eq!(
-            *served.find(&name("team/a")).expect_err("gone").kind(),
+            served.find(&name("team/a")).expect_err("gone").kind(),
             ErrorKind::NotFound
         );
         let only = Repositories::open(&root.join("b.git"), &environment).expect("there");
@@ -561,13 +561,13 @@ mod tests {
             let link = name(link);
             served.find(&link).expect("there");
             let error = served.remove(&link).expect_err("it is another name");
-            assert_eq!(*error.kind(), ErrorKind::Unsupported);
+            assert_eq!(error.kind(), ErrorKind::Unsupported);
         }
         served.remove(&name("team")).expect("there");
         assert!(root.join("team/a.git").exists() && !root.join("team.git").exists());
         served.find(&name("team/a")).expect("there");
         let error = served.remove(&name("team")).expect_err("gone");
-        assert_eq!(*error.kind(), ErrorKind::NotFound);
+        assert_eq!(error.kind(), ErrorKind::NotFound);
     }
 
     #[test]
@@ -588,7 +588,7 @@ mod tests {
         std::fs::write(root.join("pointed/.git"), pointer).expect("a file");
         for hidden in ["link/secret", "pointed"] {
             let error = served.find(&name(hidden)).expect_err(hidden);
-            assert_eq!(*error.kind(), ErrorKind::NotFound, "{hidden}");
+            assert_eq!(error.kind(), ErrorKind::NotFound, "{hidden}");
         }
         served.find(&name("alias")).expect("it stays inside");
         assert!(served.create(&name("link/new")).is_err());

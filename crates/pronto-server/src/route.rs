@@ -153,7 +153,7 @@ mod tests {
             parse("/api/v1/users/alice", None).expect("known"),
             Route::Api(vec!["users".to_owned(), "alice".to_owned()])
         );
-        let kind = |path, query| *parse(path, query).expect_err(path).kind();
+        let kind = |path, query| parse(path, query).expect_err(path).kind();
         assert_eq!(kind("/a/info/refs", None), ErrorKind::Unsupported);
         assert_eq!(kind("/a/HEAD", None), ErrorKind::Unsupported);
         assert_eq!(kind("/a/info/refs", Some("service=x")), ErrorKind::Denied);

@@ -140,7 +140,7 @@ impl StoredRepositories {
             let bytes = share_of_command(self.config.cache_bytes, number);
             let directory = self.config.cache.join(COMMANDS).join(number.to_string());
             match self.open_cache(&directory, bytes) {
-                Err(error) if *error.kind() == pronto_store::ErrorKind::InUse => {}
+                Err(error) if error.kind() == pronto_store::ErrorKind::InUse => {}
                 opened => {
                     self.cache = Some(opened.map_err(|error| error.map_kind(|_| ErrorKind::Io))?);
                     return Ok(self);
@@ -206,7 +206,7 @@ impl StoredRepositories {
     /// creation.
     pub(crate) fn check_start(&self) -> Result<()> {
         match self.store.check().and_then(|()| self.check_creation()) {
-            Err(error) if *error.kind() != pronto_store::ErrorKind::Unavailable => {
+            Err(error) if error.kind() != pronto_store::ErrorKind::Unavailable => {
                 Err(error.map_kind(|_| ErrorKind::Io))
             }
             _ => Ok(()),
@@ -216,7 +216,7 @@ impl StoredRepositories {
     /// Checks that the store has conditional creation. A server without write access accepts any store.
     fn check_creation(&self) -> pronto_store::Result<()> {
         match self.store.check_creation() {
-            Err(error) if *error.kind() == pronto_store::ErrorKind::Denied => Ok(()),
+            Err(error) if error.kind() == pronto_store::ErrorKind::Denied => Ok(()),
             checked => checked,
         }
     }

@@ -376,7 +376,7 @@ mod tests {
             users.add_token("a", TokenMode::Add).expect("room");
         }
         let error = users.add_token("a", TokenMode::Add).expect_err("no room");
-        assert_eq!(*error.kind(), ErrorKind::Denied);
+        assert_eq!(error.kind(), ErrorKind::Denied);
         users.add_token("b", TokenMode::Add).expect("another user");
         users.add_token("a", TokenMode::Replace).expect("one only");
         users.add_token("a", TokenMode::Add).expect("room");
@@ -391,14 +391,14 @@ mod tests {
         };
         let long = "x".repeat(LONGEST_KEY_BYTES);
         let error = users.add_key("a", &key(1, &long)).expect_err("too long");
-        assert_eq!(*error.kind(), ErrorKind::Malformed);
+        assert_eq!(error.kind(), ErrorKind::Malformed);
         for number in 0..MOST_KEYS {
             users.add_key("a", &key(number, "c")).expect("room");
         }
         let error = users
             .add_key("a", &key(MOST_KEYS, ""))
             .expect_err("no room");
-        assert_eq!(*error.kind(), ErrorKind::Denied);
+        assert_eq!(error.kind(), ErrorKind::Denied);
         users
             .remove_key("a", &key(0, "").fingerprint())
             .expect("it is there");
@@ -428,7 +428,7 @@ mod tests {
                 users.users.iter_mut().for_each(spoil);
                 Ok(())
             });
-            assert_eq!(*spoilt.expect_err("refused").kind(), ErrorKind::Config);
+            assert_eq!(spoilt.expect_err("refused").kind(), ErrorKind::Config);
             assert_eq!(std::fs::read(&path).expect("a file"), before);
         }
         change(&path, |users| users.add("b")).expect("it is not locked");

@@ -154,7 +154,7 @@ impl AdmittedRequest {
         let (config, name) = (&self.setup.config, &self.target.name);
         match self.find() {
             Err(error)
-                if *error.kind() == ErrorKind::NotFound
+                if error.kind() == ErrorKind::NotFound
                     && self.target.service == RequestedService::ReceivePack
                     && config.create_on_push =>
             {
@@ -165,7 +165,7 @@ impl AdmittedRequest {
                 self.setup.may(&managing)?;
                 match self.setup.create(name) {
                     // Another push has created the repository in the meantime.
-                    Err(error) if *error.kind() != ErrorKind::Exists => Err(error),
+                    Err(error) if error.kind() != ErrorKind::Exists => Err(error),
                     _ => self.find(),
                 }
             }
@@ -178,7 +178,7 @@ impl AdmittedRequest {
     /// exists.
     fn unknown(&self, error: Error) -> Error {
         let may_have_user = self.requester.user.is_none() && self.requester.protocol == "http";
-        let is_unknown = *error.kind() == ErrorKind::NotFound;
+        let is_unknown = error.kind() == ErrorKind::NotFound;
         match self.setup.config.require_export_ok && may_have_user && is_unknown {
             true => needs_token(),
             false => error,

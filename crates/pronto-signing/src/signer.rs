@@ -183,7 +183,7 @@ impl<'a> Signer<'a> {
         command.arg(path::borrow(key.text()));
         let output = match self.run(command, text) {
             Ok(output) => output,
-            Err(error) if *error.kind() == ErrorKind::Interrupted => return Err(error),
+            Err(error) if error.kind() == ErrorKind::Interrupted => return Err(error),
             Err(error) => {
                 let message = format!("gpg failed to sign the data:\n{error}");
                 return Err(Error::new(ErrorKind::Signing, message));

@@ -336,7 +336,7 @@ impl RepackRun<'_> {
         tips.bitmapped_tips = options.bitmapped_tips;
         let bitmaps = bitmaps::write(repository, &written.index, &tips, &settings, self.watch);
         match bitmaps {
-            Err(error) if is_quiet && *error.kind() == ErrorKind::Refused => {}
+            Err(error) if is_quiet && error.kind() == ErrorKind::Refused => {}
             bitmaps => _ = bitmaps?,
         }
         Ok(Some((stem, counts)))

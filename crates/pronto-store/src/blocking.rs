@@ -186,7 +186,7 @@ impl BlockingStore {
             let repository = self.repository(&name)?;
             match repository.latest().await {
                 Ok(_) => Ok(Some(name)),
-                Err(error) if *error.kind() == ErrorKind::NotFound => Ok(None),
+                Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
                 Err(error) => Err(error),
             }
         });

@@ -253,7 +253,7 @@ impl ViewCache {
         };
         let ranged = match write() {
             // The disk may be full, so all data that no request uses is removed.
-            Err(error) if *error.kind() == ErrorKind::Io => {
+            Err(error) if error.kind() == ErrorKind::Io => {
                 self.make_room(Some(&shelf), 0);
                 write()?
             }

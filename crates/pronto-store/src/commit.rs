@@ -158,7 +158,7 @@ impl<B: StoreBackend> StoreRepository<B> {
                         false => Settled::Theirs(found),
                     });
                 }
-                Err(error) if *error.kind() == ErrorKind::Unavailable => {
+                Err(error) if error.kind() == ErrorKind::Unavailable => {
                     may_exist = true;
                     if !pauses.wait().await {
                         return Err(unknown().because(error));
@@ -249,7 +249,7 @@ fn expired() -> Error {
 
 /// Returns a copy of the error, for another change of the same batch.
 fn copy(error: &Error) -> Error {
-    let mut copy = Error::new(*error.kind(), error.to_string());
+    let mut copy = Error::new(error.kind(), error.to_string());
     if let Some(hint) = error.hint() {
         copy = copy.with_hint(hint);
     }

@@ -44,7 +44,7 @@ async fn check_both(bucket: &impl Bucket, name: &str) -> Result<()> {
     for answer in join_all(creators).await {
         match answer {
             Ok(answer) => created += usize::from(answer == CreationResult::Created),
-            Err(error) if *error.kind() == ErrorKind::Unsupported => return Err(error),
+            Err(error) if error.kind() == ErrorKind::Unsupported => return Err(error),
             // Some services allow one write of a name in each second.
             Err(_) => {}
         }

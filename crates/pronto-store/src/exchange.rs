@@ -55,7 +55,7 @@ impl BlockingStore {
     ) -> Result<CopyCounts> {
         match self.wait(target.latest()) {
             Ok(_) => self.update(source, target, scratch, watch),
-            Err(error) if *error.kind() == ErrorKind::NotFound => {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
                 self.import(source, target, scratch, watch)
             }
             Err(error) => Err(error),
@@ -310,7 +310,7 @@ fn write_bitmaps(source: &pronto::Repository, index: &Path, watch: &Watch<'_>) -
     let settings = bitmaps::settings(source).map_err(unreadable)?;
     match bitmaps::write(source, index, &tips, &settings, watch) {
         // A repository without commits has no bitmaps.
-        Err(error) if *error.kind() == pronto::ErrorKind::Refused => Ok(()),
+        Err(error) if error.kind() == pronto::ErrorKind::Refused => Ok(()),
         written => written.map(drop).map_err(unreadable),
     }
 }

@@ -364,7 +364,7 @@ impl<B: StoreBackend> StoreRepository<B> {
         let mut pauses = Pauses::begin(self);
         loop {
             match call().await {
-                Err(error) if *error.kind() == ErrorKind::Unavailable => {
+                Err(error) if error.kind() == ErrorKind::Unavailable => {
                     if !pauses.wait().await {
                         return Err(error);
                     }

@@ -280,7 +280,7 @@ impl BlockingStore {
             }
             let change = StoreChange::Configure(Configuration { old, new });
             match self.wait(repository.commit(change)) {
-                Err(error) if *error.kind() == ErrorKind::Conflict => last = Some(error),
+                Err(error) if error.kind() == ErrorKind::Conflict => last = Some(error),
                 outcome => return outcome.map(|outcome| outcome.generation),
             }
         }

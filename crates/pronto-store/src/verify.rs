@@ -247,12 +247,12 @@ impl<B: StoreBackend> StoreRepository<B> {
             let (name, number) = (name.clone(), needed.number);
             match read {
                 Ok(()) => {}
-                Err(error) if *error.kind() == ErrorKind::Missing => {
+                Err(error) if error.kind() == ErrorKind::Missing => {
                     verified
                         .problems
                         .push(StoreProblem::Missing { name, number });
                 }
-                Err(error) if *error.kind() == ErrorKind::Corrupt => {
+                Err(error) if error.kind() == ErrorKind::Corrupt => {
                     let reason = error.message().to_owned();
                     let problem = StoreProblem::Changed {
                         name,

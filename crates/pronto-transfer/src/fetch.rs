@@ -278,7 +278,7 @@ pub fn check(repository: &Repository, remote: &Remote, options: &Options) -> Res
     };
     let settings = options.settings.for_remote(remote, config)?;
     match connection::check(url.as_bstr(), &settings, config, repository.environment()) {
-        Err(error) if *error.kind() == ErrorKind::Unsupported => Err(error),
+        Err(error) if error.kind() == ErrorKind::Unsupported => Err(error),
         _ => Ok(()),
     }
 }

@@ -424,7 +424,7 @@ fn send_refs(
         false => Ok(Vec::new()),
     };
     let commons = match commons {
-        Err(error) if *error.kind() != ErrorKind::Interrupted => {
+        Err(error) if error.kind() != ErrorKind::Interrupted => {
             // The negotiation would only have made the pack smaller.
             outcome.not_negotiated = Some(error);
             Vec::new()
@@ -439,7 +439,7 @@ fn close(pusher: Pusher) -> Result<bool> {
     match pusher.close() {
         Ok(()) => Ok(true),
         Err(error) => match connection::from_wire(error) {
-            error if *error.kind() == ErrorKind::Interrupted => Err(error),
+            error if error.kind() == ErrorKind::Interrupted => Err(error),
             _ => Ok(false),
         },
     }

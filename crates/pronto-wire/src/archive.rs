@@ -107,7 +107,7 @@ impl RemoteArchive {
         pktline::write_flush(&mut request);
         match self.packets.source_mut().send(&request) {
             // The server may have sent the reason before it stopped reading.
-            Err(error) if *error.kind() == ErrorKind::Disconnected => {}
+            Err(error) if error.kind() == ErrorKind::Disconnected => {}
             sent => sent?,
         }
         let packet = self.packets.next_packet()?;

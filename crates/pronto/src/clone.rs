@@ -168,7 +168,7 @@ impl<'a> CloneRun<'a> {
     /// Checks that the scheme of the URL is supported.
     fn check_address(&self) -> Result<()> {
         match pronto_wire::address::RemoteAddress::parse(self.address().as_bstr()) {
-            Err(error) if *error.kind() == pronto_wire::ErrorKind::Unsupported => {
+            Err(error) if error.kind() == pronto_wire::ErrorKind::Unsupported => {
                 Err(connection::from_wire(error))
             }
             // Other errors are reported when the URL is used.
@@ -196,7 +196,7 @@ impl<'a> CloneRun<'a> {
             self.watch,
         );
         match &connected {
-            Err(error) if *error.kind() == ErrorKind::Unsupported => {}
+            Err(error) if error.kind() == ErrorKind::Unsupported => {}
             _ => announcement.say(),
         }
         connected

@@ -160,7 +160,7 @@ fn print_ref(reference: &BundleRef, out: &mut StdoutWriter) -> io::Result<()> {
 fn fits(repository: &Repository, bundle: &Bundle, context: &mut Context) -> Result<bool, CliError> {
     match bundle::require(repository, bundle.header()) {
         Ok(()) => Ok(true),
-        Err(error) if *error.kind() == ErrorKind::Bundle => {
+        Err(error) if error.kind() == ErrorKind::Bundle => {
             bad_pack::report_bundle(&error, context);
             Ok(false)
         }

@@ -442,7 +442,7 @@ fn report_checkout(outcome: &Outcome, context: &mut Context) {
         context.warn(&collision_warning(&done.collided));
     }
     match &outcome.checkout_error {
-        Some(error) if *error.kind() != ErrorKind::Hostile => {
+        Some(error) if error.kind() != ErrorKind::Hostile => {
             context.remark(&format!("fatal: {error}"));
             return;
         }

@@ -191,7 +191,7 @@ fn write(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
         &Watch::from(&interrupt).with_progress(&*progress),
     ) {
         Ok(()) => Ok(ExitCode::SUCCESS),
-        Err(error) if *error.kind() == ErrorKind::InvalidInput => {
+        Err(error) if error.kind() == ErrorKind::InvalidInput => {
             Err(CliError::error(error.to_string()))
         }
         Err(error) => Err(CliError::of(error)),

@@ -255,7 +255,7 @@ fn fetch(
     context.report();
     // Git checks connectivity in another process, whose error is printed first.
     if let Err(error) = &packed
-        && *error.kind() == pronto::ErrorKind::BrokenLink
+        && error.kind() == pronto::ErrorKind::BrokenLink
     {
         let ending = match args.lock_pack {
             true => "fetch-pack: invalid index-pack output",

@@ -166,7 +166,7 @@ impl GarbageCollection<'_> {
         let done =
             pronto::maintenance::gc_foreground(self.options.auto, self.settings, &mut runner);
         match done {
-            Err(error) if *error.kind() == ErrorKind::Refused => {
+            Err(error) if error.kind() == ErrorKind::Refused => {
                 Err(CliError::error(error.to_string()).with_code(ExitCode::FATAL))
             }
             done => done.map_err(CliError::from),
@@ -268,7 +268,7 @@ impl GarbageCollection<'_> {
         }
         match written {
             // Git reports the error and continues.
-            Err(error) if *error.kind() == ErrorKind::InvalidInput => {
+            Err(error) if error.kind() == ErrorKind::InvalidInput => {
                 context.report_error(&error.to_string());
                 Ok(())
             }

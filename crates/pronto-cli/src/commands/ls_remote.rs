@@ -121,7 +121,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let watch = Watch::from(&context.interrupt).with_progress(&*progress);
     let listed = ls_remote::ls_remote(&remote, &options, &place.config, &place.environment, &watch);
     let listed = listed.map_err(|error| {
-        if *error.kind() == ErrorKind::ProtocolTooOld {
+        if error.kind() == ErrorKind::ProtocolTooOld {
             context.hint("see protocol.version in 'git help config' for more details");
         }
         // Nothing has been printed yet, so git can run the call if pronto does not understand the

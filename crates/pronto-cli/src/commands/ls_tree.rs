@@ -85,7 +85,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let id = match result {
         Ok(Some(id)) => id,
         Ok(None) => return Err(CliError::fatal(format!("Not a valid object name {name}"))),
-        Err(error) if *error.kind() == pronto::ErrorKind::Ambiguous => {
+        Err(error) if error.kind() == pronto::ErrorKind::Ambiguous => {
             context.report_error(error.message());
             context.hint(error.hint().unwrap_or_default());
             return Err(CliError::fatal(format!("Not a valid object name {name}")));

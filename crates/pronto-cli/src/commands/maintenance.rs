@@ -301,7 +301,7 @@ fn schedule(context: &mut Context, done: Result<(), pronto::Error>) -> Result<bo
     context.report();
     match done {
         Ok(()) => Ok(true),
-        Err(error) if *error.kind() == ErrorKind::Refused => {
+        Err(error) if error.kind() == ErrorKind::Refused => {
             context.report_error(&error.to_string());
             Ok(false)
         }

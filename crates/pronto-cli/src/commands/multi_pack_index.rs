@@ -102,7 +102,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
     match result {
         Ok(()) => Ok(ExitCode::SUCCESS),
-        Err(error) if *error.kind() == ErrorKind::Refused => {
+        Err(error) if error.kind() == ErrorKind::Refused => {
             Err(CliError::error(error.to_string()).with_code(ExitCode::new(255)))
         }
         Err(error) => Err(CliError::of(error)),

@@ -115,7 +115,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
 
 /// Returns git's message if a program that git would start has failed.
 fn refused(error: pronto::Error) -> CliError {
-    match *error.kind() == pronto::ErrorKind::Refused {
+    match error.kind() == pronto::ErrorKind::Refused {
         true => CliError::error(error.to_string()),
         false => error.into(),
     }

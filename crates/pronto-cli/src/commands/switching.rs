@@ -378,7 +378,7 @@ fn failed(
 ) -> Result<ExitCode, CliError> {
     let PartialFailure { error, report, .. } = failure;
     let Some(report) = report else {
-        let is_hostile = *error.kind() == pronto::ErrorKind::Hostile;
+        let is_hostile = error.kind() == pronto::ErrorKind::Hostile;
         let error = CliError::of(error);
         return Err(match is_hostile && !options.discard {
             true => error.with_code(ExitCode::FAILURE),

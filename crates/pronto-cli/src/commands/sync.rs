@@ -267,7 +267,7 @@ fn converse(
         return Ok(closed?);
     };
     let has_begun = !session.report().theirs.is_empty() || context.interrupt.is_triggered();
-    if *error.kind() == ErrorKind::Closed && !has_begun {
+    if error.kind() == ErrorKind::Closed && !has_begun {
         // The remote program has printed its own message.
         let hint = "check that 'pronto' is on PATH there, and that the repository exists";
         return Err(CliError::fatal(error.to_string()).with_hint(hint));

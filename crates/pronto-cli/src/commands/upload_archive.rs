@@ -29,7 +29,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let environment = context.environment()?;
     let found = find(Path::new(directory), &environment);
     let repository = match found {
-        Err(error) if *error.kind() == ErrorKind::Unsupported => return Err(CliError::of(error)),
+        Err(error) if error.kind() == ErrorKind::Unsupported => return Err(CliError::of(error)),
         Err(error) => Err(error),
         Ok(repository) => {
             context.check_found(&repository)?;
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let watch = Watch::from(&context.interrupt);
     let repository = repository.as_ref().map_err(|error| {
         // The original error is returned to the caller.
-        let copy = Error::new(*error.kind(), error.to_string());
+        let copy = Error::new(error.kind(), error.to_string());
         match error.reported_before() {
             Some(earlier) => copy.reported_after(earlier),
             None => copy,

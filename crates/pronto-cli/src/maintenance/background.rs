@@ -65,7 +65,7 @@ pub(crate) fn in_background(
     work: impl FnOnce(&mut Context) -> Result<BackgroundResult, CliError>,
 ) -> Result<ExitCode, CliError> {
     let log = match pronto::maintenance::begin_gc_log(repository) {
-        Err(error) if *error.kind() == ErrorKind::Locked => return Ok(ExitCode::SUCCESS),
+        Err(error) if error.kind() == ErrorKind::Locked => return Ok(ExitCode::SUCCESS),
         log => log?,
     };
     log.take_stderr()?;

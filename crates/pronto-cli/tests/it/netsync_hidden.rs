@@ -115,7 +115,7 @@ fn refusals_do_not_reveal_hidden_objects() {
         }
         let error = scene.peer.attack_with(&tips, pack(&content), 4);
         let text = error.to_string();
-        (*error.kind(), text.replace(&unknown.to_string(), "UNKNOWN"))
+        (error.kind(), text.replace(&unknown.to_string(), "UNKNOWN"))
     };
     for id in &hidden {
         for other in &others {
@@ -133,7 +133,7 @@ fn refusals_do_not_reveal_hidden_objects() {
             .peer
             .attack_with(&[*unknown, *other], pack(&content), 1);
         let text = error.to_string();
-        (*error.kind(), text.replace(&unknown.to_string(), "UNKNOWN"))
+        (error.kind(), text.replace(&unknown.to_string(), "UNKNOWN"))
     };
     for id in &hidden {
         for other in &others {

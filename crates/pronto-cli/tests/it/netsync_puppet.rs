@@ -225,7 +225,7 @@ impl Attacker {
         let segment = segment(content, (objects, bytes), checksum);
         let (result, _) = self.converse(gifts(tips, segment), TransferRole::Source, &mut |_, _| {});
         let error = result.expect_err("it is refused");
-        assert_ne!(*error.kind(), ErrorKind::Closed, "{error}");
+        assert_ne!(error.kind(), ErrorKind::Closed, "{error}");
         error
     }
 }

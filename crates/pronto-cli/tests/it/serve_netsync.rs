@@ -383,7 +383,7 @@ fn a_dishonest_writer_changes_nothing_and_learns_nothing() {
     let said = |tip: ObjectId| {
         let error = attacker.attack(tip, content(), 1);
         (
-            *error.kind(),
+            error.kind(),
             error.to_string().replace(&tip.to_string(), "TIP"),
         )
     };
@@ -399,7 +399,7 @@ fn a_dishonest_writer_changes_nothing_and_learns_nothing() {
         let content = pack(&[whole(ObjectKind::Commit, text.as_bytes())]);
         let error = attacker.attack(tip, content, 1);
         (
-            *error.kind(),
+            error.kind(),
             error.to_string().replace(&tree.to_string(), "TREE"),
         )
     };

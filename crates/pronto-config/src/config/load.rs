@@ -483,5 +483,5 @@ impl Reader<'_> {
 /// Returns the error for malformed options or environment variables, with the cause `error`.
 fn unparsable(error: &Error) -> Error {
     let message = "unable to parse command-line config";
-    Error::new(*error.kind(), message).reported_after(error.message())
+    Error::new(error.kind(), message).reported_after(error.message())
 }

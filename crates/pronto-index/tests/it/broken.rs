@@ -77,7 +77,7 @@ fn with_extension(signature: &[u8; 4], data: &[u8]) -> Vec<u8> {
 fn headers_and_extensions() {
     let message = |bytes: Vec<u8>| {
         let error = Index::from_bytes(bytes, Kind::Sha1).expect_err("it is broken");
-        (*error.kind(), error.message().to_owned())
+        (error.kind(), error.message().to_owned())
     };
     assert_eq!(
         message(b"DIRC".to_vec()).1,

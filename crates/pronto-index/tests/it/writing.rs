@@ -205,7 +205,7 @@ fn a_lock_is_seen_and_given_back() {
     let path = repository.index_path();
     let lock = IndexLock::acquire(&path).expect("nobody has it");
     let error = IndexLock::acquire(&path).expect_err("it is taken");
-    assert_eq!(*error.kind(), ErrorKind::Locked);
+    assert_eq!(error.kind(), ErrorKind::Locked);
     let text = error.to_string();
     assert!(text.starts_with("Unable to create '") && text.contains("index.lock': File exists."));
     assert!(!repository.try_git(&["add", "."]).status.success());

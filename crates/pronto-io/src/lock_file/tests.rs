@@ -5,7 +5,7 @@ use test_support::{Need, lacks};
 
 fn cannot_be_had(target: &Path) -> bool {
     let error = LockFile::acquire(target, Marking::Marked, Duration::ZERO).map(|_| ());
-    error.is_err_and(|error| *error.kind() == ErrorKind::Held)
+    error.is_err_and(|error| error.kind() == ErrorKind::Held)
 }
 
 fn lock(target: &Path, marking: Marking, patience: Duration) -> LockFile {
@@ -47,7 +47,7 @@ fn an_old_lock_is_not_waited_for_long() {
     let file = first.file().expect("it is open");
     file.set_modified(long_ago).expect("it is ours");
     let error = LockFile::acquire(&target, Marking::Marked, Duration::MAX);
-    assert_eq!(*error.expect_err("it is held").kind(), ErrorKind::Held);
+    assert_eq!(error.expect_err("it is held").kind(), ErrorKind::Held);
 }
 
 #[test]

@@ -120,7 +120,7 @@ fn more_than_the_credit_is_an_error() {
         }
     }
     let error = failed.expect("it was noticed");
-    assert_eq!(*error.kind(), ErrorKind::Exceeded);
+    assert_eq!(error.kind(), ErrorKind::Exceeded);
     assert_eq!(
         error.to_string(),
         "netsync protocol error: a frame of 100006 bytes on channel 3 exceeds the credit of 48516 \
@@ -159,6 +159,6 @@ fn frames_of_unknown_types_are_passed_over_to_a_limit() {
             Err(error) => break error,
         }
     };
-    assert_eq!(*error.kind(), ErrorKind::Exceeded);
+    assert_eq!(error.kind(), ErrorKind::Exceeded);
     assert!((900_000..=1 << 20).contains(&skipped), "{skipped}");
 }

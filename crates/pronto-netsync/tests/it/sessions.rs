@@ -217,7 +217,7 @@ fn an_empty_repository_gets_everything_and_unrelated_ones_only_by_consent() {
     stranger.commit("refs/heads/other", 1, b"elsewhere");
     let (mut here, mut there) = pair(&stranger, &other);
     let error = run(&mut here, &mut there, 100).err().expect("refused");
-    assert_eq!(*error.kind(), ErrorKind::Unrelated);
+    assert_eq!(error.kind(), ErrorKind::Unrelated);
     let consent = |nonce| {
         let mut changed = options(nonce);
         changed.allows_unrelated = true;
@@ -362,7 +362,7 @@ fn roles_and_globs_are_enforced() {
     let admitted = admission(&other, TransferRole::Source);
     let mut there = SyncSession::respond(options(2), Box::new(move |_| Ok(admitted)));
     let error = run(&mut here, &mut there, 1000).err().expect("refused");
-    assert_eq!(*error.kind(), ErrorKind::Denied);
+    assert_eq!(error.kind(), ErrorKind::Denied);
     // Only refs that match the globs of both sides take part.
     let mut wish = options(1);
     wish.globs = Globs {
@@ -449,13 +449,13 @@ fn who_is_refused_learns_nothing() {
     let mut there = SyncSession::<Memory>::respond(options(2), Box::new(refuse));
     let mut traffic = Traffic::default();
     let refused = hand_over(&mut here, &mut there, 50, &mut traffic.forth).expect_err("refused");
-    assert_eq!(*refused.kind(), ErrorKind::Denied);
+    assert_eq!(refused.kind(), ErrorKind::Denied);
     let reported = hand_over(&mut there, &mut here, 50, &mut traffic.back).expect_err("told");
     assert_eq!(
         reported.to_string(),
         "the peer reports: the key is not known"
     );
-    assert_eq!(*reported.kind(), ErrorKind::Denied);
+    assert_eq!(reported.kind(), ErrorKind::Denied);
     assert_eq!(traffic.back.len(), 6 + 2 + "the key is not known".len());
     // Other object formats and versions are reported too.
     let mut here =
@@ -567,7 +567,7 @@ fn long_greetings_are_refused() {
     while here.write_to(&mut wire).expect("a vector takes all") > 0 {}
     assert_eq!(there.accept(&wire), wire.len());
     let error = there.advance().expect_err("it is too long");
-    assert_eq!(*error.kind(), ErrorKind::Exceeded);
+    assert_eq!(error.kind(), ErrorKind::Exceeded);
 }
 
 /// The driver can end a session: the peer receives the reason, and the repository is released
@@ -587,7 +587,7 @@ fn a_session_that_is_refused_holds_no_repository() {
     while there.write_to(&mut wire).expect("a vector takes all") > 0 {}
     assert_eq!(here.accept(&wire), wire.len());
     let error = here.advance().expect_err("it was refused");
-    assert_eq!(*error.kind(), ErrorKind::Busy);
+    assert_eq!(error.kind(), ErrorKind::Busy);
     assert_eq!(error.message(), "the peer reports: others wait");
     there.advance().expect("nothing more is done");
 }

@@ -199,7 +199,7 @@ impl Store {
         Ok(match spooled {
             Ok(spooled) => ObjectReader(ContentReader::Spooled(spooled)),
             // The temporary file cannot be written, so the content is built in memory.
-            Err(error) if *error.kind() == pronto_pack::ErrorKind::Io => {
+            Err(error) if error.kind() == pronto_pack::ErrorKind::Io => {
                 let mut content = Vec::new();
                 let kind = self.decode(pack, offset, &mut content)?;
                 let content = Cursor::new(SharedBase(Arc::new(content)));

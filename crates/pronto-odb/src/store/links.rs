@@ -100,7 +100,7 @@ impl Store {
             return Ok(None);
         }
         match self.links_of(pack, index, commits, interrupt) {
-            Err(error) if *error.kind() == crate::ErrorKind::Interrupted => Err(error),
+            Err(error) if error.kind() == crate::ErrorKind::Interrupted => Err(error),
             // The walk finds another copy, or reports the error.
             Err(_) => Ok(None),
             links => links,

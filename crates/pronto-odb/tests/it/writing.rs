@@ -196,7 +196,7 @@ fn what_is_there_under_the_same_name_is_compared() {
     std::fs::remove_file(&pack_there).expect("it is ours");
     std::fs::write(&pack_there, other).expect("it is ours");
     let error = quarantine.publish().expect_err("another pack has the name");
-    assert_eq!(*error.kind(), ErrorKind::Collision, "{error}");
+    assert_eq!(error.kind(), ErrorKind::Collision, "{error}");
     assert!(error.to_string().ends_with(&format!(
         "and '{}' differ in contents",
         pack_there.display()
@@ -211,7 +211,7 @@ fn what_is_there_under_the_same_name_is_compared() {
     let error = quarantine
         .publish()
         .expect_err("another object has the name");
-    assert_eq!(*error.kind(), ErrorKind::Collision, "{error}");
+    assert_eq!(error.kind(), ErrorKind::Collision, "{error}");
 }
 
 #[test]
@@ -273,5 +273,5 @@ fn an_object_that_differs_from_the_one_that_is_there_is_refused() {
         &context,
     )
     .expect_err("they collide");
-    assert_eq!(*error.kind(), pronto_pack::ErrorKind::Collision, "{error}");
+    assert_eq!(error.kind(), pronto_pack::ErrorKind::Collision, "{error}");
 }

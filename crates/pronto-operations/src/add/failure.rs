@@ -118,7 +118,7 @@ pub(super) fn unconverted(
     error: pronto_worktree::Error,
     warnings: Vec<filter::FilterWarning>,
 ) -> StagingStop {
-    let kind = *error.kind();
+    let kind = error.kind();
     StagingStop::Operation {
         error: from_worktree(error.without_context(kind)),
         warnings,

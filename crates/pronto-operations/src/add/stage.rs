@@ -100,7 +100,7 @@ impl<'a> StagedIndex<'a> {
         let mode = self.mode_of(path, metadata);
         let is_link = mode == mode::SYMLINK;
         if let Err(error) = self.protect.check_path(path, is_link) {
-            let kind = *error.kind();
+            let kind = error.kind();
             let error = from_worktree(error.without_context(kind));
             let path = path.to_owned();
             let failure = StagingFailure::HostilePath { path, error };

@@ -362,7 +362,7 @@ mod tests {
         }
 
         fn kind(&self) -> Option<ErrorKind> {
-            self.result.as_ref().err().map(|error| *error.kind())
+            self.result.as_ref().err().map(|error| error.kind())
         }
 
         /// Waits until the processes whose ids are in the file `pids` have ended. A killed process

@@ -301,7 +301,7 @@ mod tests {
             assert_eq!(apply(substitution, &fits).expect("it fits").len(), 994);
             for content in ["$Format:%s$".repeat(143), "x".repeat(1001)] {
                 let error = apply(substitution, &content).expect_err("it is too long");
-                assert_eq!(*error.kind(), ErrorKind::Refused);
+                assert_eq!(error.kind(), ErrorKind::Refused);
                 assert!(
                     error
                         .to_string()
@@ -320,7 +320,7 @@ mod tests {
                 let watch = Watch::from(&interrupt);
                 let replaced = substitution.apply("file".into(), content.as_bytes(), &watch);
                 let error = replaced.expect_err("it is interrupted");
-                assert_eq!(*error.kind(), ErrorKind::Interrupted);
+                assert_eq!(error.kind(), ErrorKind::Interrupted);
             }
         });
     }

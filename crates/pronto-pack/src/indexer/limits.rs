@@ -89,7 +89,7 @@ impl ObjectLimits<'_> {
         pool: &mut BufferPool,
     ) -> Result<ObjectBuffer, Error> {
         self.apply(base, instructions, pool).map_err(|error| {
-            let kind = match *error.kind() {
+            let kind = match error.kind() {
                 ErrorKind::BaseSize | ErrorKind::DeltaOpcode => ErrorKind::Corrupt,
                 kind => kind,
             };

@@ -426,7 +426,7 @@ struct InflatedPiece {
 /// Returns whether `error` can be caused by a header that was cut off at `len` bytes, although more
 /// bytes exist.
 fn cut_short(error: &Error, len: usize) -> bool {
-    *error.kind() == ErrorKind::Truncated && len < MAX_HEADER_LEN
+    error.kind() == ErrorKind::Truncated && len < MAX_HEADER_LEN
 }
 
 #[cold]

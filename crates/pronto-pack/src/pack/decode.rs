@@ -455,7 +455,7 @@ pub(super) fn with_data<T>(
         let data = pack.bytes_at(window, link.data_offset, wanted as usize)?;
         let len = data.len() as u64;
         match inflate(data) {
-            Err(error) if len < rest && *error.kind() == ErrorKind::Truncated => {
+            Err(error) if len < rest && error.kind() == ErrorKind::Truncated => {
                 wanted = (len.saturating_mul(2)).max(super::WINDOW_LEN as u64);
             }
             Err(error) => return Err(error.at_path(pack.path()).at_offset(link.offset.0)),

@@ -188,7 +188,7 @@ fn broken<T>(
     let error = open(bytes)
         .err()
         .unwrap_or_else(|| panic!("no '{message}'"));
-    assert_eq!((*error.kind(), error.message()), (kind, message));
+    assert_eq!((error.kind(), error.message()), (kind, message));
 }
 
 #[test]

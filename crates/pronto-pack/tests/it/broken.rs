@@ -210,7 +210,7 @@ fn each_kind_of_damage_has_its_message() {
         for threads in [1, 2] {
             let error = fails(&pack, threads);
             let text = error.to_string();
-            assert_eq!(*error.kind(), kind, "{name}: {text}");
+            assert_eq!(error.kind(), kind, "{name}: {text}");
             assert!(text.starts_with(message), "{name}: {text}");
         }
     }
@@ -229,7 +229,7 @@ fn deltas_in_a_circle_are_never_resolved() {
     for threads in [1, 3] {
         let error = fails(&pack, threads);
         assert_eq!(error.to_string(), "pack has 2 unresolved deltas");
-        assert_eq!(*error.kind(), ErrorKind::Unresolved);
+        assert_eq!(error.kind(), ErrorKind::Unresolved);
     }
     // A copy of one of them breaks the circle.
     let mut maker = Maker::new(3);
@@ -265,7 +265,7 @@ fn a_pack_cut_anywhere_is_truncated() {
     let step = pack.len() / 400 + 1;
     for end in (0..pack.len()).step_by(step).chain([pack.len() - 1]) {
         let error = fails(&pack[..end], 1);
-        assert_eq!(*error.kind(), ErrorKind::Truncated, "{end}: {error}");
+        assert_eq!(error.kind(), ErrorKind::Truncated, "{end}: {error}");
     }
 }
 

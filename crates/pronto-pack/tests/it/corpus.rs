@@ -45,7 +45,7 @@ fn check<T>(file: &str, cases: Vec<Case>, read: impl Fn(Vec<u8>) -> Result<T, Er
         let Err(error) = read(case.bytes) else {
             panic!("{}: it was read", case.name);
         };
-        let found = (*error.kind(), error.message());
+        let found = (error.kind(), error.message());
         assert_eq!(found, (case.kind, &*case.message), "{}", case.name);
         let shown = error.to_string();
         assert!(shown.contains(file), "{}: {shown}", case.name);

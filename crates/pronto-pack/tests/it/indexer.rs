@@ -245,7 +245,7 @@ fn another_pack_of_the_same_name_is_a_collision() {
         &IndexContext::default(),
     );
     let error = again.expect_err("it differs");
-    assert_eq!(*error.kind(), ErrorKind::Collision);
+    assert_eq!(error.kind(), ErrorKind::Collision);
     assert_eq!(paths(directory.path()).len(), 3);
 }
 
@@ -265,7 +265,7 @@ fn a_limit_on_the_size_is_kept() {
         match outcome {
             Ok(_) => assert!(fits),
             Err(error) => {
-                assert!(!fits && *error.kind() == ErrorKind::PackTooLarge, "{error}");
+                assert!(!fits && error.kind() == ErrorKind::PackTooLarge, "{error}");
                 assert!(paths(directory.path()).is_empty());
             }
         }
@@ -295,7 +295,7 @@ fn duplicates_are_kept_unless_forbidden() {
     options.forbid_duplicates = true;
     let (directory, outcome) = index(&pack, &options);
     let error = outcome.expect_err("duplicates are forbidden");
-    assert_eq!(*error.kind(), ErrorKind::Duplicate);
+    assert_eq!(error.kind(), ErrorKind::Duplicate);
     assert_eq!(error.object(), Some(base.to_string().as_str()));
     assert!(paths(directory.path()).is_empty());
 }
@@ -373,7 +373,7 @@ fn an_object_that_is_refused_refuses_the_pack() {
         let directory = TempDir::new().expect("a temporary directory");
         let error = index_stream(&mut &pack[..], directory.path(), &way, &context)
             .expect_err("it is refused");
-        assert_eq!(*error.kind(), ErrorKind::Rejected, "{way:?}");
+        assert_eq!(error.kind(), ErrorKind::Rejected, "{way:?}");
         assert!(paths(directory.path()).is_empty());
     }
 }
@@ -396,7 +396,7 @@ fn an_interrupt_leaves_nothing() {
         &context,
     )
     .expect_err("it is interrupted");
-    assert_eq!(*error.kind(), ErrorKind::Interrupted);
+    assert_eq!(error.kind(), ErrorKind::Interrupted);
     assert!(paths(directory.path()).is_empty());
 }
 

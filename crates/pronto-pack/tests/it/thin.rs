@@ -108,7 +108,7 @@ fn a_thin_pack_is_refused_where_its_bases_are_not() {
     for (existing, fix) in [(Objects::default(), true), (existing, false)] {
         let (directory, outcome) = index(&pack, &existing, |options| options.fix_thin = fix);
         let error = outcome.expect_err("bases are missing");
-        assert_eq!(*error.kind(), ErrorKind::Unresolved);
+        assert_eq!(error.kind(), ErrorKind::Unresolved);
         assert!(error.message().contains("unresolved delta"), "{error}");
         assert!(paths(directory.path()).is_empty());
     }
@@ -157,7 +157,7 @@ fn other_contents_under_an_id_are_a_collision() {
             let sound = existing.objects.insert(*id, (ObjectKind::Blob, vec![]));
             let (directory, outcome) = index(&pack, &existing, |_| ());
             let error = outcome.expect_err("it differs");
-            assert_eq!(*error.kind(), ErrorKind::Collision);
+            assert_eq!(error.kind(), ErrorKind::Collision);
             assert_eq!(error.message(), format!("SHA1 COLLISION FOUND WITH {id} !"));
             assert!(paths(directory.path()).is_empty());
             existing.objects.extend(sound.map(|sound| (*id, sound)));

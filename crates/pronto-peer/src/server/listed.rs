@@ -129,7 +129,7 @@ impl ListedPeers {
             Error::new(ErrorKind::NoRepository, message)
         };
         let open = |path: &Path| match upload_pack::find(path, environment) {
-            Err(error) if *error.kind() == pronto::ErrorKind::NotARepository => Ok(None),
+            Err(error) if error.kind() == pronto::ErrorKind::NotARepository => Ok(None),
             other => other.map(Some).map_err(failed),
         };
         let name = name.trim_with(|byte| byte == '/');

@@ -157,7 +157,7 @@ impl ReftableStack {
             let list = TableList::read(&self.list_path)?;
             match StackSnapshot::open(self, &list, old) {
                 Ok(snapshot) => return Ok(Loaded { list, snapshot }),
-                Err(error) if *error.kind() == ErrorKind::Missing => {
+                Err(error) if error.kind() == ErrorKind::Missing => {
                     tries += 1;
                     let is_over = tries > LEAST_TRIES && Instant::now() >= deadline;
                     // A compaction replaces the list before it removes tables.

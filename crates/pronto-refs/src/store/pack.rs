@@ -199,7 +199,7 @@ impl dyn RefHost + '_ {
     fn check_packable(&self, name: &BStr, id: &oid) -> Result<()> {
         self.check_storable(name, id).map_err(|error| {
             let message = format!("failure preparing to create packed reference {name}: {error}");
-            Error::new(*error.kind(), message)
+            Error::new(error.kind(), message)
         })
     }
 
@@ -272,7 +272,7 @@ impl dyn RefHost + '_ {
         let lock = lock.map_err(|error| {
             let reason = error.message();
             let message = format!("cannot lock ref '{}': {reason}", candidate.name);
-            Error::new(*error.kind(), message)
+            Error::new(error.kind(), message)
         })?;
         let lock = lock.recorded(self.config());
         let held = loose::read(&file, candidate.name.as_bstr(), self.refs().object_hash())?;

@@ -203,7 +203,7 @@ fn cannot_compact(error: reftable::Error) -> Error {
         _ => return from_tables(error),
     };
     let message = format!("unable to compact stack: {reason}");
-    Error::new(*from_tables(error).kind(), message)
+    Error::new(from_tables(error).kind(), message)
 }
 
 impl References {

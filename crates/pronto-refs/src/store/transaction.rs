@@ -446,11 +446,11 @@ impl Drop for PreparedTransaction<'_> {
 /// Adds the ref `name` to the message of `error`, like commands that name the failed update. The
 /// error of a refusing hook is returned unchanged.
 pub fn update_failed(name: &str, error: Error) -> Error {
-    if *error.kind() == ErrorKind::Hook {
+    if error.kind() == ErrorKind::Hook {
         return error;
     }
     let message = format!("update_ref failed for ref '{name}': {error}");
-    Error::new(*error.kind(), message)
+    Error::new(error.kind(), message)
 }
 
 /// Returns the error of a transaction for an invalid ref name.

@@ -103,7 +103,7 @@ fn a_table_with_any_byte_changed_is_an_error_or_is_read() {
                 let mut broken = bytes.clone();
                 broken[at] ^= change;
                 if let Err(error) = exercise(&broken) {
-                    assert_ne!(*error.kind(), ErrorKind::Io, "{at}: {error}");
+                    assert_ne!(error.kind(), ErrorKind::Io, "{at}: {error}");
                     assert!(
                         error.path().is_some() && error.offset().is_some(),
                         "{at}: {error}"

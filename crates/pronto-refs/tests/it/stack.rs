@@ -217,7 +217,7 @@ fn locks_shut_others_out() {
     update(&stack, "refs/heads/b", Some(1));
     let transaction = stack.begin().expect("nobody has the lock");
     let error = stack.begin().expect_err("it is held");
-    assert_eq!(*error.kind(), ErrorKind::Locked);
+    assert_eq!(error.kind(), ErrorKind::Locked);
     drop(transaction);
     let names: Vec<String> = std::fs::read_to_string(directory.path().join("tables.list"))
         .expect("it is there")
@@ -227,7 +227,7 @@ fn locks_shut_others_out() {
     let held = directory.path().join(format!("{}.lock", names[0]));
     std::fs::write(&held, "").expect("it is ours");
     let error = stack.compact_all(None).expect_err("one of them is locked");
-    assert_eq!(*error.kind(), ErrorKind::Locked);
+    assert_eq!(error.kind(), ErrorKind::Locked);
     update(&stack, "refs/heads/c", Some(1));
     // Two tables are not locked.
     assert!(stack.auto_compact().expect("these are free"));
@@ -287,6 +287,6 @@ fn lists_that_lead_astray_are_errors() {
     ] {
         std::fs::write(&list, content).expect("it is ours");
         let error = ReftableStack::open(directory.path(), Kind::Sha1, options()).expect_err("no");
-        assert_eq!(*error.kind(), kind, "{error}");
+        assert_eq!(error.kind(), kind, "{error}");
     }
 }

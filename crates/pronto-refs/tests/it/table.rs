@@ -209,7 +209,7 @@ fn what_cannot_be_written_is_refused() {
     let mut options = TableWriteOptions::default();
     options.block_size = 512;
     let new = || TableWriter::new(Vec::new(), Kind::Sha1, limits, options).expect("fine options");
-    let refused = |record: RefRecord<'_>| *new().add_ref(&record).expect_err("no").kind();
+    let refused = |record: RefRecord<'_>| new().add_ref(&record).expect_err("no").kind();
     assert_eq!(
         refused(direct("refs/heads/../x", &ids[0])),
         ErrorKind::Record
@@ -254,5 +254,5 @@ fn what_cannot_be_written_is_refused() {
     let mut huge = options;
     huge.block_size = 1 << 24;
     let error = TableWriter::new(Vec::new(), Kind::Sha1, limits, huge).expect_err("too large");
-    assert_eq!(*error.kind(), ErrorKind::Options);
+    assert_eq!(error.kind(), ErrorKind::Options);
 }

@@ -215,7 +215,7 @@ impl Repository {
         let lock = Lock::acquire_as(self.refs().file_of(name), Marking::Marked, patience);
         let lock = lock.map_err(|error| {
             let message = format!("cannot lock ref '{name}': {}", error.message());
-            Error::new(*error.kind(), message)
+            Error::new(error.kind(), message)
         })?;
         Ok(lock.recorded(self.config()))
     }

@@ -78,7 +78,7 @@ mod tests {
 
     /// Returns the kind to which `lift` converts an error of `kind`.
     fn lifted<K>(kind: K, lift: fn(pronto_io::error::Error<K>) -> Error) -> ErrorKind {
-        *lift(pronto_io::error::Error::new(kind, "an error")).kind()
+        lift(pronto_io::error::Error::new(kind, "an error")).kind()
     }
 
     #[test]

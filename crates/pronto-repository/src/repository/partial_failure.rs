@@ -30,7 +30,7 @@ impl<R, E> PartialFailure<R, E> {
 
 impl<R> PartialFailure<R> {
     /// Returns the kind of the error.
-    pub fn kind(&self) -> &ErrorKind {
+    pub fn kind(&self) -> ErrorKind {
         self.error.kind()
     }
 }

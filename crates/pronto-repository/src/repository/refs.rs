@@ -52,7 +52,7 @@ impl Repository {
             [name] => format!("could not delete reference {name}: {error}"),
             _ => format!("could not delete references: {error}"),
         };
-        Ok(Some(Error::new(*error.kind(), message)))
+        Ok(Some(Error::new(error.kind(), message)))
     }
 
     /// Packs refs like `git pack-refs`.

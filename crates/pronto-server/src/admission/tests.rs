@@ -43,13 +43,13 @@ async fn one_user_cannot_take_all_slots() {
         .slot(&user("a"), None)
         .await
         .expect_err("it has its share");
-    assert_eq!(*error.kind(), ErrorKind::TooMany);
+    assert_eq!(error.kind(), ErrorKind::TooMany);
     let _third = admission.slot(&user("b"), None).await.expect("free");
     let error = admission
         .slot(&user("c"), None)
         .await
         .expect_err("all are taken");
-    assert_eq!(*error.kind(), ErrorKind::Overloaded);
+    assert_eq!(error.kind(), ErrorKind::Overloaded);
     drop(first);
     admission.slot(&user("c"), None).await.expect("free again");
 }
@@ -136,7 +136,7 @@ async fn strangers_do_not_fill_the_queue() {
     let mut refused = 0;
     for one in all {
         let error = one.await.expect("no panic").expect_err("no slot");
-        refused += usize::from(*error.kind() == ErrorKind::QueueFull);
+        refused += usize::from(error.kind() == ErrorKind::QueueFull);
     }
     assert_eq!(refused, 17 - 6, "six places are for strangers");
 }

@@ -170,7 +170,7 @@ impl GitJob {
             Ok(()) => writer.finish(None),
             Err(error) if writer.is_untouched() => return Err(error),
             // The protocol has reported the error to the client.
-            Err(error) if *error.kind() == ErrorKind::Malformed => {
+            Err(error) if error.kind() == ErrorKind::Malformed => {
                 writer.finish(Some(error.to_string()));
             }
             Err(error) => writer.fail(&error.to_string()),

@@ -148,15 +148,14 @@ impl NetsyncGuest {
         if is_push && work.requester.user.is_none() {
             return Err(needs_token());
         }
-        work.check().map_err(
-            |error| match *error.kind() == ErrorKind::Denied && is_push {
+        work.check()
+            .map_err(|error| match error.kind() == ErrorKind::Denied && is_push {
                 true => Error::new(
                     ErrorKind::Denied,
                     format!("{}; use --pull to receive only", error.message()),
                 ),
                 false => error,
-            },
-        )?;
+            })?;
         Ok(work)
     }
 

@@ -322,7 +322,7 @@ impl<R> SpoolWriter<'_, R> {
     pub(super) fn end(mut self, made: &pronto::Result<PackCounts>) {
         let end = match made {
             Ok(counts) => Ok(*counts),
-            Err(error) => Err((*error.kind(), error.message().to_owned())),
+            Err(error) => Err((error.kind(), error.message().to_owned())),
         };
         self.finish(end);
     }

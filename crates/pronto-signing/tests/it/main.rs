@@ -76,7 +76,7 @@ fn gpg_signs_and_checks() {
     let error = signer
         .check(b"a text\n", b"no signature")
         .expect_err("it is none");
-    assert_eq!(*error.kind(), ErrorKind::UnknownSignature);
+    assert_eq!(error.kind(), ErrorKind::UnknownSignature);
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn ssh_signs_and_checks() {
     let error = signer
         .check(b"a text\n", &signature)
         .expect_err("nobody is allowed");
-    assert_eq!(*error.kind(), ErrorKind::Signing);
+    assert_eq!(error.kind(), ErrorKind::Signing);
 
     let check = |allowed: &str, revoked: Option<&Path>, text: &[u8]| {
         let mut settings = settings.clone();
@@ -167,6 +167,6 @@ fn a_program_that_hangs_ends_with_the_interrupt() {
         });
         let signature = b"-----BEGIN PGP SIGNATURE-----\n";
         let error = signer.check(b"text", signature).expect_err("it is stopped");
-        assert_eq!(*error.kind(), ErrorKind::Interrupted);
+        assert_eq!(error.kind(), ErrorKind::Interrupted);
     });
 }

@@ -156,7 +156,7 @@ impl MidxContext<'_> {
         }
         let kind = self.repository.object_hash();
         let (files, error) = match chain::files(&self.directory, kind) {
-            Err(error) if *error.kind() == pronto_pack::ErrorKind::Truncated => {
+            Err(error) if error.kind() == pronto_pack::ErrorKind::Truncated => {
                 (Vec::new(), Some(error))
             }
             files => files.map_err(from_pack)?,
@@ -191,7 +191,7 @@ impl MidxContext<'_> {
             Ok(index) => Ok(Some(index)),
             Err(error) => {
                 use pronto_pack::ErrorKind as Below;
-                let kind = *error.kind();
+                let kind = error.kind();
                 let error = error.without_context(ErrorKind::Object);
                 self.repository.notify(match kind {
                     Below::NoHeader => {

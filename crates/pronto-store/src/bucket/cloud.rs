@@ -110,7 +110,7 @@ impl Cloud {
             Err(error) => {
                 let error = failed(&error, name);
                 // A range that begins after the end is refused like a malformed request.
-                let may_be_short = *error.kind() == ErrorKind::Unavailable;
+                let may_be_short = error.kind() == ErrorKind::Unavailable;
                 return match may_be_short.then(|| self.head(name)) {
                     Some(head) => match head.await? {
                         Some(found) if found.size_bytes <= start => Ok(Some(Bytes::new())),

@@ -138,7 +138,7 @@ impl CallMeter {
                 kind,
                 bytes: answer.as_ref().map_or(0, bytes),
                 duration: begun.elapsed(),
-                error: answer.as_ref().err().map(|error| *error.kind()),
+                error: answer.as_ref().err().map(|error| error.kind()),
             });
         }
         answer

@@ -120,7 +120,7 @@ mod tests {
             "file://relative",
         ] {
             let error = parse(bad).expect_err(bad);
-            assert_eq!(*error.kind(), ErrorKind::Options, "{bad}");
+            assert_eq!(error.kind(), ErrorKind::Options, "{bad}");
         }
     }
 }

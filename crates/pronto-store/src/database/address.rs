@@ -256,7 +256,7 @@ mod tests {
             "postgres://ann:secret@db/git?nonsense=secret",
         ] {
             let error = parse(bad).expect_err(bad);
-            assert_eq!(*error.kind(), ErrorKind::Options, "{bad}");
+            assert_eq!(error.kind(), ErrorKind::Options, "{bad}");
             assert!(!error.to_string().contains("secret"), "{error}");
         }
     }

@@ -167,7 +167,7 @@ impl ConnectionPool {
         let mut outage = self.outage();
         match &connected {
             Ok(_) => *outage = Outage::default(),
-            Err(error) if *error.kind() == ErrorKind::Unavailable => {
+            Err(error) if error.kind() == ErrorKind::Unavailable => {
                 // Concurrent failures count as one failure.
                 let is_new = outage
                     .wait

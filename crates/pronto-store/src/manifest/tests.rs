@@ -139,7 +139,7 @@ fn malformed_manifests_are_errors() {
         assert!(body.contains(from), "{from}");
         let read = decode(body.replacen(from, to, 1));
         let error = read.expect_err(to);
-        assert_eq!(*error.kind(), ErrorKind::Corrupt, "{to}");
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{to}");
     }
 }
 

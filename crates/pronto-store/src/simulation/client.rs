@@ -153,7 +153,7 @@ impl SimulatedClient {
         let ask = |repository: Arc<ServerRepository>| async move { repository.latest().await };
         let answer = self.servers.ask(server, ask).await?;
         let ended = self.timeline.now();
-        let kind = answer.as_ref().err().map(|error| *error.kind());
+        let kind = answer.as_ref().err().map(|error| error.kind());
         if kind == Some(ErrorKind::NotFound) {
             self.note(begun, Existence::Absent);
             if self.random.chance(60) {
@@ -171,7 +171,7 @@ impl SimulatedClient {
                 });
                 Some(generation)
             }
-            Err(error) if *error.kind() == ErrorKind::Unavailable => None,
+            Err(error) if error.kind() == ErrorKind::Unavailable => None,
             Err(error) => {
                 observations
                     .violations
@@ -188,8 +188,8 @@ impl SimulatedClient {
         let ask = |repository: Arc<ServerRepository>| async move { repository.remove().await };
         let existence = match self.servers.ask(server, ask).await {
             Some(Ok(())) => Existence::Removed,
-            Some(Err(error)) if *error.kind() == ErrorKind::NotFound => Existence::Absent,
-            Some(Err(error)) if *error.kind() == ErrorKind::Unavailable => return,
+            Some(Err(error)) if error.kind() == ErrorKind::NotFound => Existence::Absent,
+            Some(Err(error)) if error.kind() == ErrorKind::Unavailable => return,
             None | Some(Err(_)) => Existence::MaybeRemoved,
         };
         self.note(begun, existence);
@@ -207,7 +207,7 @@ impl SimulatedClient {
         };
         let existence = match self.servers.ask(server, ask).await {
             Some(Ok(())) => Existence::Created,
-            Some(Err(error)) if *error.kind() == ErrorKind::Exists => Existence::Present,
+            Some(Err(error)) if error.kind() == ErrorKind::Exists => Existence::Present,
             None | Some(Err(_)) => Existence::MaybeCreated,
         };
         self.note(begun, existence);
@@ -262,7 +262,7 @@ impl SimulatedClient {
         let ending = match answer {
             None => PushResult::Unknown,
             Some(Ok(outcome)) => PushResult::Answered(outcome),
-            Some(Err(error)) if *error.kind() == ErrorKind::Unknown => PushResult::Unknown,
+            Some(Err(error)) if error.kind() == ErrorKind::Unknown => PushResult::Unknown,
             Some(Err(_)) => PushResult::Failed,
         };
         let ended = self.timeline.now();
@@ -324,7 +324,7 @@ impl SimulatedClient {
         let number = generation.number();
         let violation = match answer {
             None => return,
-            Some(Err(error)) if *error.kind() == ErrorKind::Unavailable => return,
+            Some(Err(error)) if error.kind() == ErrorKind::Unavailable => return,
             Some(Err(error)) => format!("generation {number} cannot be read: {error}"),
             Some(Ok(objects)) => match content::missing(tips, &objects) {
                 None => return,

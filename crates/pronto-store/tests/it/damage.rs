@@ -71,7 +71,7 @@ fn a_flipped_bit_is_found_and_never_served() {
     let watch = Watch::none();
     let written = server.repository.write_view(&newest, &view, None, &watch);
     let error = server.store.wait(written).expect_err("a changed pack");
-    assert_eq!(*error.kind(), ErrorKind::Corrupt);
+    assert_eq!(error.kind(), ErrorKind::Corrupt);
     assert!(error.to_string().contains(&name), "{error}");
     assert!(!view.exists());
 }
@@ -96,7 +96,7 @@ fn a_truncated_or_missing_object_is_found() {
             let read = server
                 .store
                 .wait(server.repository.object(&object, 1 << 20));
-            let kind = *read.expect_err("damaged").kind();
+            let kind = read.expect_err("damaged").kind();
             assert!(
                 matches!(kind, ErrorKind::Missing | ErrorKind::Corrupt),
                 "{kind:?}"
@@ -116,7 +116,7 @@ fn a_changed_manifest_is_found() {
         .store
         .wait(fresh.repository.latest())
         .expect_err("a changed manifest");
-    assert_eq!(*error.kind(), ErrorKind::Corrupt);
+    assert_eq!(error.kind(), ErrorKind::Corrupt);
     assert!(error.to_string().contains("generation/"), "{error}");
     let found = problems(&server, false);
     assert!(
@@ -143,11 +143,11 @@ fn an_older_bucket_is_noticed() {
         .store
         .wait(server.repository.latest())
         .expect_err("another history");
-    assert_eq!(*error.kind(), ErrorKind::Restored);
+    assert_eq!(error.kind(), ErrorKind::Restored);
     let error = server
         .push("refs/heads/x", None, "x")
         .expect_err("another history");
-    assert_eq!(*error.kind(), ErrorKind::Restored);
+    assert_eq!(error.kind(), ErrorKind::Restored);
 }
 
 #[test]

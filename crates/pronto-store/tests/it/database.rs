@@ -136,7 +136,7 @@ fn the_calls_of_a_database_do_what_they_say() {
             .create("a.git/", 5, Bytes::new())
             .await
             .expect_err("a gap");
-        assert_eq!(*error.kind(), ErrorKind::Restored);
+        assert_eq!(error.kind(), ErrorKind::Restored);
         let large = vec![7; 8 << 20];
         let created = one.create("a.git/", 3, Bytes::from(large.clone())).await;
         assert_eq!(created.expect("answered"), CreationResult::Created);
@@ -217,7 +217,7 @@ fn a_database_that_went_back_is_noticed() {
     // An asynchronous standby takes over, so the newest generations are lost.
     server.execute("DELETE FROM pronto_generations WHERE number > 2");
     let pushed = node.push("refs/heads/new", None, "new");
-    assert_eq!(*pushed.expect_err("refused").kind(), ErrorKind::Restored);
+    assert_eq!(pushed.expect_err("refused").kind(), ErrorKind::Restored);
     let rows = server.execute("SELECT max(number) FROM pronto_generations");
     assert_eq!(rows.trim(), "2");
 }
@@ -329,7 +329,7 @@ fn a_database_that_refuses_says_why_and_never_the_password() {
         assert!(text.contains("database '"), "{text}");
         let is_shown = text.contains("secret") || text.contains("%73") || shows_password(&text);
         assert!(!is_shown, "{text}");
-        (*error.kind(), text)
+        (error.kind(), text)
     };
     for password in ["secret", "%73ecret", "se%2Fcr%3Aet%40wrong%25"] {
         let (kind, text) = check(&format!(
@@ -393,7 +393,7 @@ fn connections_over_tls_need_a_certificate_that_is_trusted() {
     for wrong in [url(&other), format!("{}?sslmode=require", server.url())] {
         let refused = open(folder.path(), &wrong);
         let error = refused.store.check().expect_err("it is not trusted");
-        assert_eq!(*error.kind(), ErrorKind::Denied, "{error}");
+        assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
         assert!(error.to_string().contains("not trusted"), "{error}");
         let hint = error.hint().unwrap_or_default();
         assert!(hint.contains("sslrootcert=FILE"), "{hint}");
@@ -408,7 +408,7 @@ fn a_user_without_the_right_to_create_tables_uses_those_that_are_there() {
     let limited = format!("postgres://git:x@{address}/postgres");
     let node = open(folder.path(), &limited);
     let error = node.store.check().expect_err("it may not make tables");
-    assert_eq!(*error.kind(), ErrorKind::Denied, "{error}");
+    assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
     assert!(
         error
             .hint()
@@ -448,7 +448,7 @@ fn a_store_without_conditional_creation_is_found_out() {
     let error = open(&environment)
         .check_creation()
         .expect_err("it has none");
-    assert_eq!(*error.kind(), ErrorKind::Unsupported);
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert!(
         error
             .hint()

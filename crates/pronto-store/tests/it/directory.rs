@@ -20,7 +20,7 @@ pub(crate) fn what_one_server_commits_the_others_see_over(open: &dyn Fn() -> Ser
     let creating = Creating::default();
     let again = other.repository.create(&creating, PackPush::default());
     let error = other.store.wait(again).expect_err("it exists");
-    assert_eq!(*error.kind(), ErrorKind::Exists);
+    assert_eq!(error.kind(), ErrorKind::Exists);
     assert_eq!(other.store.repositories().expect("readable"), ["team/r"]);
 
     let outcome = one.push("refs/heads/main", None, "a").expect("committed");
@@ -56,7 +56,7 @@ pub(crate) fn what_one_server_commits_the_others_see_over(open: &dyn Fn() -> Ser
     let found = old.refs.find("refs/heads/main").expect("sound");
     assert_eq!(found.expect("there").value.object(), Some(&*id("a")));
     let error = one.store.wait(one.repository.at(9)).expect_err("not there");
-    assert_eq!(*error.kind(), ErrorKind::NotFound);
+    assert_eq!(error.kind(), ErrorKind::NotFound);
 }
 
 #[test]
@@ -125,7 +125,7 @@ pub(crate) fn invalid_names_are_refused_before_they_disturb_others_over(open: &d
         "refs/heads/x.lock",
     ] {
         let error = server.push(name, None, name).expect_err(name);
-        assert_eq!(*error.kind(), ErrorKind::Options, "{name}");
+        assert_eq!(error.kind(), ErrorKind::Options, "{name}");
     }
     for name in ["", "a//b", "../a", "a/.b", "a b", "x.git/y"] {
         assert!(server.store.repository(name).is_err(), "{name}");
@@ -135,7 +135,7 @@ pub(crate) fn invalid_names_are_refused_before_they_disturb_others_over(open: &d
         .store
         .wait(missing.latest())
         .expect_err("there is none");
-    assert_eq!(*error.kind(), ErrorKind::NotFound);
+    assert_eq!(error.kind(), ErrorKind::NotFound);
 }
 
 #[test]
@@ -154,7 +154,7 @@ pub(crate) fn a_removed_repository_is_gone_for_all_and_can_be_created_again_over
     one.push("refs/heads/main", None, "a").expect("committed");
     let latest = |server: &Server| {
         let latest = server.store.wait(server.repository.latest());
-        latest.map_err(|error| *error.kind())
+        latest.map_err(|error| error.kind())
     };
     assert_eq!(latest(&other).expect("readable").number(), 2);
     one.store
@@ -163,9 +163,9 @@ pub(crate) fn a_removed_repository_is_gone_for_all_and_can_be_created_again_over
     for server in [&one, &other] {
         assert_eq!(latest(server).expect_err("removed"), ErrorKind::NotFound);
         let pushed = server.push("refs/heads/new", None, "b");
-        assert_eq!(*pushed.expect_err("removed").kind(), ErrorKind::NotFound);
+        assert_eq!(pushed.expect_err("removed").kind(), ErrorKind::NotFound);
         let removed = server.store.wait(server.repository.remove());
-        assert_eq!(*removed.expect_err("removed").kind(), ErrorKind::NotFound);
+        assert_eq!(removed.expect_err("removed").kind(), ErrorKind::NotFound);
     }
     let names = vec!["team/r".to_owned()];
     assert!(one.store.existing(names.clone()).expect("read").is_empty());

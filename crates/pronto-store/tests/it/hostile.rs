@@ -173,7 +173,7 @@ fn named(error: &pronto_store::Error) -> String {
     let text = error.to_string();
     let objects = ["generation/", "pack/", "refs/", "graph/"];
     let is_named = text.contains("team/r.git/") && objects.iter().any(|it| text.contains(it));
-    let is_removed = *error.kind() == ErrorKind::NotFound;
+    let is_removed = error.kind() == ErrorKind::NotFound;
     assert!(is_named || is_removed, "no object is named: {text}");
     assert!(!text.contains("vault/x.git/pack/"), "{text}");
     text
@@ -341,7 +341,7 @@ fn the_greatest_numbers() {
         });
         let change = StoreChange::Push(push);
         if let Err(error) = bucket.store().wait(repository.commit(change)) {
-            assert_ne!(*error.kind(), ErrorKind::Unknown, "{error}");
+            assert_ne!(error.kind(), ErrorKind::Unknown, "{error}");
         }
         // A gap of 2^62 generations is a single problem.
         let problems = bucket.verify(false).expect("it can be listed");

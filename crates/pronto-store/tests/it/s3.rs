@@ -129,7 +129,7 @@ fn the_calls_of_a_bucket_do_what_they_say() {
             .expect("there");
         assert_eq!(head.size_bytes, 40 << 20);
         let error = cloud.get("a/large", 1000).await.expect_err("too large");
-        assert_eq!(*error.kind(), ErrorKind::Corrupt);
+        assert_eq!(error.kind(), ErrorKind::Corrupt);
         for name in ["b/3", "b/1", "b/2", "b/sub/x"] {
             let content = UploadContent::Bytes(Bytes::from_static(b"x"));
             cloud.put(name, &content).await.expect("written");

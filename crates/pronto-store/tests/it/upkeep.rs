@@ -328,7 +328,7 @@ fn unreachable_objects_are_kept_for_a_while_and_then_deleted() {
     assert!(!has(&pruned, FileKind::Times));
     assert!(!store_has("gone"));
     let error = world.commit(late).expect_err("the object is gone");
-    assert_eq!(*error.kind(), ErrorKind::Expired);
+    assert_eq!(error.kind(), ErrorKind::Expired);
 }
 
 #[test]

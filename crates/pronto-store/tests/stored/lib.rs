@@ -296,7 +296,7 @@ impl Behind {
     fn newest(&self, name: &str) -> Option<Arc<Generation>> {
         match self.store.wait(self.repository(name).latest()) {
             Ok(newest) => Some(newest),
-            Err(error) if *error.kind() == ErrorKind::NotFound => None,
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(error) => panic!("{name}: {error}"),
         }
     }

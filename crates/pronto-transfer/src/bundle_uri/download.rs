@@ -33,9 +33,9 @@ impl BundleImport<'_> {
     pub(super) fn download(&mut self, uri: &BStr, from: &Provenance) -> Result<Option<SpoolRange>> {
         let mut source = match self.open(uri, from) {
             Ok(source) => source,
-            Err(error) if *error.kind() == ErrorKind::Interrupted => return Err(error),
+            Err(error) if error.kind() == ErrorKind::Interrupted => return Err(error),
             Err(error) => {
-                if *error.kind() == ErrorKind::Refused {
+                if error.kind() == ErrorKind::Refused {
                     self.report(error.message());
                 }
                 return Ok(None);
@@ -43,7 +43,7 @@ impl BundleImport<'_> {
         };
         match self.copy(&mut *source) {
             Ok(section) => Ok(Some(section)),
-            Err(error) if *error.kind() == ErrorKind::Interrupted => Err(error),
+            Err(error) if error.kind() == ErrorKind::Interrupted => Err(error),
             Err(error) => {
                 self.report(&error.to_string());
                 Ok(None)

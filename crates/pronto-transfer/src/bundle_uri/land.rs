@@ -184,7 +184,7 @@ impl BundleImport<'_> {
             transaction.update(&name, found.id, ExpectedValue::Anything, MESSAGE);
             match transaction.commit() {
                 Ok(()) => {}
-                Err(error) if *error.kind() == ErrorKind::Interrupted => return Err(error),
+                Err(error) if error.kind() == ErrorKind::Interrupted => return Err(error),
                 Err(error) => fail(error.message()),
             }
         }

@@ -57,7 +57,7 @@ pub(super) fn follow(work: &FetchRun<'_>, refs: &[RemoteRef]) -> Result<()> {
             log_from: None,
         });
         return match transaction.commit() {
-            Err(error) if *error.kind() == ErrorKind::Hook => Err(error),
+            Err(error) if error.kind() == ErrorKind::Hook => Err(error),
             _ => Ok(()),
         };
     }

@@ -34,7 +34,7 @@ pub(super) fn apply(work: &FetchRun<'_>, all: &[FetchedRef], outcome: &mut Outco
     for attempt in 1.. {
         let updated = update(work, &entries, outcome, attempt < MOST_ATTEMPTS);
         let writes_list = work.options.write_fetch_head && !work.options.dry_run;
-        let is_refused = (updated.as_ref()).is_err_and(|error| *error.kind() == ErrorKind::Hook);
+        let is_refused = (updated.as_ref()).is_err_and(|error| error.kind() == ErrorKind::Hook);
         if is_refused && writes_list && !work.options.atomic {
             // If a hook refuses the transaction, the fetch fails after `FETCH_HEAD` is written.
             entries.sort_by_key(|entry| entry.merge);
@@ -277,7 +277,7 @@ fn commit(
         }
         if let Err(error) = commit_some(work, &[one]) {
             outcome.failed = true;
-            let is_first = !has_conflict && *error.kind() == ErrorKind::NameConflict;
+            let is_first = !has_conflict && error.kind() == ErrorKind::NameConflict;
             has_conflict |= is_first;
             outcome.errors.push(match is_first {
                 true => FetchFailure::NameConflict {

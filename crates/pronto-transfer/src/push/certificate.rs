@@ -124,7 +124,7 @@ impl Unsigned<'_> {
         });
         let mut text = draft.encode(changes);
         let signature = signer.sign(&text, &key).map_err(|error| {
-            if *error.kind() == ErrorKind::Interrupted {
+            if error.kind() == ErrorKind::Interrupted {
                 return error;
             }
             let message = "failed to sign the push certificate";

@@ -354,7 +354,7 @@ fn take_answer(
         is_fine = false;
     } else if let Some(error) = answer.unread {
         return match from_wire(error) {
-            error if *error.kind() == ErrorKind::Interrupted => Err(error),
+            error if error.kind() == ErrorKind::Interrupted => Err(error),
             error => {
                 repository.notify(Notice::Failure(error));
                 Ok(false)

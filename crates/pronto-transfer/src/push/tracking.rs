@@ -74,7 +74,7 @@ fn update_one(
 impl TrackingUpdate {
     fn is_refused(&self) -> bool {
         let error = self.failure.as_ref();
-        error.is_some_and(|error| *error.kind() == ErrorKind::Hook)
+        error.is_some_and(|error| error.kind() == ErrorKind::Hook)
     }
 }
 

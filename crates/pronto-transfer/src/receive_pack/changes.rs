@@ -104,7 +104,7 @@ impl ReceivedPush<'_> {
         self.give_back_changes(count);
         match made {
             Ok(refusals) => self.note_refusals(&refusals),
-            Err(error) if *error.kind() == ErrorKind::Interrupted => return Err(error),
+            Err(error) if error.kind() == ErrorKind::Interrupted => return Err(error),
             Err(error) => {
                 self.bands.error(&error.to_string());
                 self.fail_open(deletes, commands, "failed to update refs");

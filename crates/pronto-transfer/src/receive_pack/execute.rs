@@ -208,7 +208,7 @@ impl ReceivedPush<'_> {
     }
 
     pub(super) fn fail_transaction(&mut self, error: crate::Error, reason: &str) -> Result<()> {
-        if *error.kind() == ErrorKind::Interrupted {
+        if error.kind() == ErrorKind::Interrupted {
             return Err(error);
         }
         self.bands.error(&error.to_string());

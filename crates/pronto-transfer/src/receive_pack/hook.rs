@@ -198,7 +198,7 @@ impl ReceivedPush<'_> {
     fn code(&self, status: Result<ExitStatus>) -> Result<i32> {
         match status {
             Ok(status) => Ok(code_of(status)),
-            Err(error) if *error.kind() == ErrorKind::Hook => {
+            Err(error) if error.kind() == ErrorKind::Hook => {
                 self.bands.error(&error.to_string());
                 Ok(1)
             }

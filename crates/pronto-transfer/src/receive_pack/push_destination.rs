@@ -127,7 +127,7 @@ impl ReceivedPush<'_> {
         for edit in edits {
             match self.check_storable(&edit) {
                 Ok(()) => storable.push(edit),
-                Err(error) if *error.kind() == ErrorKind::Reference => {
+                Err(error) if error.kind() == ErrorKind::Reference => {
                     self.bands.error(&error.to_string());
                     let name = edit.name.strip_prefix(namespace.as_bytes());
                     refused.insert(name.unwrap_or_default().into());

@@ -139,7 +139,7 @@ impl ReceivedPush<'_> {
                 self.keep = keep;
                 Ok(None)
             }
-            Err(error) if *error.kind() == ErrorKind::Interrupted => Err(error),
+            Err(error) if error.kind() == ErrorKind::Interrupted => Err(error),
             Err(error) => Ok(Some(RejectedPack {
                 error: self.with_reason(error),
                 program,
@@ -152,7 +152,7 @@ impl ReceivedPush<'_> {
     fn with_reason(&self, error: Error) -> Error {
         match &self.options.pack_limit {
             Some(limit)
-                if *error.kind() == ErrorKind::PackTooLarge
+                if error.kind() == ErrorKind::PackTooLarge
                     && self.max_input_bytes() == Some(limit.bytes) =>
             {
                 Error::new(ErrorKind::PackTooLarge, limit.reason.clone())

@@ -142,7 +142,7 @@ pub fn failure_lines(error: &Error) -> Vec<FailureLine> {
     let mut lines = Vec::new();
     let cause = std::error::Error::source(error);
     if let Some(cause) = cause.and_then(|cause| cause.downcast_ref::<Error>()) {
-        let is_rejected = *cause.kind() == ErrorKind::Rejected;
+        let is_rejected = cause.kind() == ErrorKind::Rejected;
         let reason = std::error::Error::source(cause).filter(|_| is_rejected);
         let reason = reason.map(ToString::to_string).unwrap_or_default();
         let reason = reason.lines();

@@ -191,7 +191,7 @@ pub fn check_promisors(repository: &Repository) -> Result<()> {
             connection::check(remote.url()?, &settings, config, environment)
         };
         match check() {
-            Err(error) if *error.kind() == ErrorKind::Unsupported => return Err(error),
+            Err(error) if error.kind() == ErrorKind::Unsupported => return Err(error),
             // Other errors only matter if an object is missing.
             _ => {}
         }

@@ -86,7 +86,7 @@ impl OnDemand {
         }
         match exact.fetch_promised([id], store) {
             Ok(()) => Ok(true),
-            Err(error) if *error.kind() == ErrorKind::Interrupted => Err(error),
+            Err(error) if error.kind() == ErrorKind::Interrupted => Err(error),
             // An object to which no other object links is not promised.
             Err(_) if !is_referred_to(&id, store)? => Ok(false),
             Err(error) => {

@@ -273,6 +273,6 @@ mod tests {
         let plain = options("http://a.example/x").expect("nothing foreign");
         assert_eq!(plain.extra_headers.len(), 1);
         let error = options("https://a.example/x").expect_err("a pinned key");
-        assert_eq!(*error.kind(), ErrorKind::Unsupported);
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
     }
 }

@@ -89,7 +89,7 @@ impl UploadSession<'_> {
             }
             Err(error) => error,
         };
-        let is_ours = *error.kind() != ErrorKind::Interrupted && !bands.is_broken();
+        let is_ours = error.kind() != ErrorKind::Interrupted && !bands.is_broken();
         match is_ours {
             true => bands
                 .abort(&error)

@@ -82,7 +82,7 @@ impl<'a> AllowedTips<'a> {
         });
         match walked {
             Ok(leads_beyond) => Ok(!leads_beyond),
-            Err(error) if *error.kind() == ErrorKind::Interrupted => Err(error),
+            Err(error) if error.kind() == ErrorKind::Interrupted => Err(error),
             // After an error of the walk, the want is not proved to be reachable.
             Err(_) => Ok(false),
         }

@@ -122,7 +122,7 @@ mod tests {
         let mut pack = [0; 4];
         response.pack.read_exact(&mut pack).expect("its bytes");
         let error = response.pack.finish(&[]).expect_err("more follows");
-        assert_eq!(*error.kind(), ErrorKind::Malformed);
+        assert_eq!(error.kind(), ErrorKind::Malformed);
     }
 
     #[test]

@@ -66,11 +66,11 @@ fn what_can_be_read_in_two_ways_is_refused() {
         "://example.com",
     ] {
         let error = parsed(text).err().unwrap_or_else(|| panic!("{text:?}"));
-        assert_eq!(*error.kind(), ErrorKind::Address, "{text:?}");
+        assert_eq!(error.kind(), ErrorKind::Address, "{text:?}");
     }
     for text in ["https://m\u{fc}ller.example/", "http://[fe80::1%25eth0]/"] {
         let error = parsed(text).err().unwrap_or_else(|| panic!("{text:?}"));
-        assert_eq!(*error.kind(), ErrorKind::Unsupported, "{text:?}");
+        assert_eq!(error.kind(), ErrorKind::Unsupported, "{text:?}");
     }
 }
 

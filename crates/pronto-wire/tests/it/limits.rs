@@ -47,7 +47,7 @@ fn silence_ends_a_connection() {
     for scheme in ["git", "http", "https"] {
         let url = format!("{scheme}://{address}/x");
         let error = connect(&url, &impatient()).err().expect("nobody answers");
-        assert_eq!(*error.kind(), ErrorKind::Connection, "{url}: {error}");
+        assert_eq!(error.kind(), ErrorKind::Connection, "{url}: {error}");
     }
 }
 
@@ -60,7 +60,7 @@ fn a_proxy_that_says_nothing_ends_a_connection() {
         set.options.proxy = Some(format!("{scheme}://{address}"));
         let client = crate::support::connect_with("http://a.example/x", &impatient(), set);
         let error = client.err().expect("nobody answers");
-        assert_eq!(*error.kind(), ErrorKind::Connection, "{scheme}: {error}");
+        assert_eq!(error.kind(), ErrorKind::Connection, "{scheme}: {error}");
     }
 }
 
@@ -101,7 +101,7 @@ fn answers_without_end_are_given_up() {
     ] {
         let url = format!("http://{}/x", endless(head, chunk));
         let error = connect(&url, &Options::default()).err().expect("no end");
-        assert_eq!(*error.kind(), kind, "{head} {error}");
+        assert_eq!(error.kind(), kind, "{head} {error}");
     }
 }
 
@@ -174,5 +174,5 @@ fn messages_without_end_can_be_interrupted() {
     let mut pack = response.expect("the pack begins").pack;
     pack.read_to_end(&mut Vec::new()).expect_err("no end");
     let failure = pack.take_failure().expect("the reason is kept");
-    assert_eq!(*failure.kind(), ErrorKind::Interrupted);
+    assert_eq!(failure.kind(), ErrorKind::Interrupted);
 }

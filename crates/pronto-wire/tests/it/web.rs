@@ -47,7 +47,7 @@ fn passwords_are_asked_for_and_remembered() {
 
     let (client, notes) = attempt("wrong");
     let error = client.err().expect("the password is wrong");
-    assert_eq!(*error.kind(), ErrorKind::Authentication);
+    assert_eq!(error.kind(), ErrorKind::Authentication);
     let expected = format!("Authentication failed for '{}/'", web.url("origin"));
     assert_eq!(error.to_string(), expected);
     assert_eq!(*notes.lock().expect("no panics"), "fill reject ");
@@ -168,7 +168,7 @@ fn archives_need_version_2() {
     ];
     let found = expected.map(|(advertisement, _)| {
         let error = connect(advertisement).err().expect("it is no version 2");
-        (advertisement, *error.kind(), error.to_string())
+        (advertisement, error.kind(), error.to_string())
     });
     let expected =
         expected.map(|(advertisement, (kind, message))| (advertisement, kind, message.to_owned()));
@@ -185,7 +185,7 @@ fn what_is_no_repository_is_refused() {
     let error = connect(&url, &Options::default())
         .err()
         .expect("not a repository");
-    assert_eq!(*error.kind(), ErrorKind::Unsupported, "{error}");
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
     let closed = crate::servers::free_port();
     let url = format!("http://127.0.0.1:{closed}/x");
     let error = connect(&url, &Options::default())

@@ -226,6 +226,6 @@ pub(super) fn failure(
 pub(super) fn unreadable(item: &CheckoutItem) -> impl FnOnce(Error) -> Error + '_ {
     |error| {
         let message = format!("unable to read sha1 file of {} ({})", item.path, item.id);
-        Error::new(*error.kind(), message).because(error)
+        Error::new(error.kind(), message).because(error)
     }
 }

@@ -222,7 +222,7 @@ impl<'a> Writer<'a> {
             Ok(states) => Ok(self.context.settings.conversion(states)),
             Err(error) => {
                 let message = format!("unable to create file {path}: {error}");
-                Err(Error::new(*error.kind(), message))
+                Err(Error::new(error.kind(), message))
             }
         }
     }

@@ -331,7 +331,7 @@ mod tests {
             assert_eq!(found, NameOrder::Twice(expected.into()), "{entries:?}");
             let error = WalkedEntries::checked(bytes, None, "top".into()).err();
             let error = error.expect("refused");
-            assert_eq!(*error.kind(), ErrorKind::HostilePath);
+            assert_eq!(error.kind(), ErrorKind::HostilePath);
             let path = format!("'top/{expected}'");
             assert!(error.message().contains(&path), "{error}");
         }

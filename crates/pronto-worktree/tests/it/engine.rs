@@ -328,7 +328,7 @@ fn one_missing_blob_costs_one_file() {
         let ours = clone_with(&objects, source.path(), tree, &settings, &options(workers));
         assert_eq!(ours.outcome.failed.len(), 1);
         assert_eq!(
-            *ours.outcome.failed[0].error.kind(),
+            ours.outcome.failed[0].error.kind(),
             ErrorKind::MissingObject
         );
         assert_eq!(ours.outcome.failed[0].path, "d3/e1/f10");
@@ -355,7 +355,7 @@ fn hostile_trees_are_refused_before_anything_is_written() {
         let top = id(&"d".repeat(40));
         objects.insert_tree(top, outer);
         let error = unpack::all(top, &objects, Protect::default(), None).expect_err(name);
-        assert_eq!(*error.kind(), ErrorKind::HostilePath);
+        assert_eq!(error.kind(), ErrorKind::HostilePath);
         assert_eq!(error.message(), format!("invalid path 'dir/{name}'"));
     }
 }

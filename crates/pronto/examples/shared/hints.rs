@@ -41,7 +41,7 @@ pub(crate) fn conclude(result: Result<()>) -> ExitCode {
     }
     eprintln!("fatal: {error} [{:?}]", error.kind());
     // The library's own advice is more specific than ours.
-    if let Some(advice) = error.hint().or_else(|| hint(*error.kind())) {
+    if let Some(advice) = error.hint().or_else(|| hint(error.kind())) {
         eprintln!("hint: {advice}");
     }
     ExitCode::FAILURE

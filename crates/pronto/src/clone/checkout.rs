@@ -35,7 +35,7 @@ pub(super) fn check_out(
             outcome.checkout = done;
         }
         // The repository can be read, and something else can be checked out.
-        Err(error) if is_of_checkout(*error.kind()) => {
+        Err(error) if is_of_checkout(error.kind()) => {
             outcome.checkout_failed = true;
             outcome.checkout_error = Some(error);
         }

@@ -34,7 +34,7 @@ pub(super) fn edit<T>(
     let edited = edit::edit_file(&path, display_path.as_bstr(), repository.config(), change);
     edited.map_err(|error| match error.kind() {
         ErrorKind::Locked | ErrorKind::Io | ErrorKind::Config => {
-            Error::new(*error.kind(), failure).reported_after(error.to_string())
+            Error::new(error.kind(), failure).reported_after(error.to_string())
         }
         _ => error,
     })

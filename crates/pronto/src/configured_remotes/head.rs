@@ -96,7 +96,7 @@ pub fn set_head(repository: &Repository, remote: &Remote, branch: &BStr) -> Resu
         ErrorKind::Hook => error,
         kind => {
             let message = format!("Could not set up {head}");
-            Error::new(*kind, message).reported_after(error.message())
+            Error::new(kind, message).reported_after(error.message())
         }
     })?;
     if remote.follow_head == FollowHead::Always {
@@ -133,7 +133,7 @@ pub fn delete_head(repository: &Repository, name: &BStr) -> Result<()> {
         ErrorKind::Hook => error,
         kind => {
             let message = format!("Could not delete {head}");
-            Error::new(*kind, message).reported_after(error.message())
+            Error::new(kind, message).reported_after(error.message())
         }
     })
 }

@@ -139,7 +139,7 @@ impl<'a> Renaming<'a> {
             ErrorKind::Hook => error,
             kind => {
                 let message = format!("renaming remote references failed: {}", error.message());
-                Error::new(*kind, message)
+                Error::new(kind, message)
             }
         })?;
         meter.finish();

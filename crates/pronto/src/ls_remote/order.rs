@@ -299,6 +299,6 @@ mod tests {
     fn keys_about_objects_need_a_repository() {
         let key = RefSortKey::parse("creatordate".into()).expect("a key");
         let error = sort(Vec::new(), &[key], None).expect_err("no repository");
-        assert_eq!(*error.kind(), ErrorKind::NoRepository);
+        assert_eq!(error.kind(), ErrorKind::NoRepository);
     }
 }

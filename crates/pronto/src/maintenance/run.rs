@@ -99,7 +99,7 @@ pub fn maintain(
     let target = repository.objects_dir().join("maintenance");
     let lock = match Lock::acquire(&target, Duration::ZERO) {
         Ok(lock) => lock.recorded(repository.config()),
-        Err(error) if *error.kind() == ErrorKind::Locked => return Ok(Outcome::Busy(target)),
+        Err(error) if error.kind() == ErrorKind::Locked => return Ok(Outcome::Busy(target)),
         Err(error) => return Err(error),
     };
     if let Some(file) = lock.file() {
@@ -171,7 +171,7 @@ fn run_phase(
         ran.push(task);
         match run_task(repository, task, run, phase, runner) {
             Ok(()) => {}
-            Err(error) if *error.kind() == ErrorKind::Refused => {
+            Err(error) if error.kind() == ErrorKind::Refused => {
                 runner.report_failure(task, &error);
                 is_well = false;
             }

@@ -175,7 +175,7 @@ impl Schedules<'_> {
                 Scheduler::Windows => windows::stop(self),
             };
             match ended {
-                Err(error) if *error.kind() == ErrorKind::Refused => {
+                Err(error) if error.kind() == ErrorKind::Refused => {
                     self.repository.notify(Notice::Failure(error));
                 }
                 ended => ended?,

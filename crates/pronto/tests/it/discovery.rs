@@ -72,7 +72,7 @@ fn an_explicit_repository_has_its_work_tree_here() {
     environment.set("GIT_DIR", "nowhere");
     let error = Repository::discover(".", &environment).expect_err("nothing there");
     assert_eq!(error.to_string(), "not a git repository: 'nowhere'");
-    assert_eq!(*error.kind(), ErrorKind::NoRepository);
+    assert_eq!(error.kind(), ErrorKind::NoRepository);
     let none = Repository::discover_optional(".", &environment).expect("it need not be there");
     assert!(none.is_none());
 }
@@ -129,7 +129,7 @@ fn someone_elses_repository_needs_leave() {
     let mut environment = sandbox.environment("r");
     environment.set("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1");
     let error = Repository::discover(".", &environment).expect_err("it is not ours");
-    assert_eq!(*error.kind(), ErrorKind::Unsafe);
+    assert_eq!(error.kind(), ErrorKind::Unsafe);
     let place = sandbox.root.join("r");
     let text = place.to_str().expect("text");
     assert!(

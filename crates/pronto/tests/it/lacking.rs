@@ -283,7 +283,7 @@ fn refused(
             let named = lacking.iter().find(|lacking| lacking.name == name);
             assert!(named.is_some(), "{context}: {lacking:?}");
             let error = (call.run)(&repository, sandbox).expect_err(&context);
-            assert_eq!(*error.kind(), ErrorKind::Unsupported, "{context}: {error}");
+            assert_eq!(error.kind(), ErrorKind::Unsupported, "{context}: {error}");
             let wanted = format!("'{name}' is not implemented natively");
             assert!(error.message().contains(&wanted), "{context}: {error}");
             let changed = contents(&sandbox.root) != before;
@@ -354,7 +354,7 @@ fn the_hook_of_the_index_is_refused_by_its_writers() {
         assert_eq!(lacking[0].source, LackingSource::Hook);
         assert_eq!(lacking[0].to_string(), "hook 'post-index-change'");
         let error = (call.run)(&repository, &sandbox).expect_err("it is refused");
-        assert_eq!(*error.kind(), ErrorKind::Unsupported, "{error}");
+        assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
         assert!(
             contents(&sandbox.root) == before,
             "something was changed: {:?}",

@@ -248,7 +248,7 @@ fn a_pack_that_lacks_something_gets_no_bitmaps() {
         (object {parent} is missing)"
     );
     assert_eq!(
-        (*error.kind(), error.message()),
+        (error.kind(), error.message()),
         (ErrorKind::Refused, &*message)
     );
     let left = std::fs::read_dir(&directory).expect("it is there");

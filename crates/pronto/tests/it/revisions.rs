@@ -193,7 +193,7 @@ fn what_cannot_be_is_explained() {
         assert_eq!(reason(spec).as_deref(), Some(message), "{spec}");
     }
     let error = repository.resolve("nothing").expect_err("it names nothing");
-    assert_eq!(*error.kind(), ErrorKind::UnknownRevision);
+    assert_eq!(error.kind(), ErrorKind::UnknownRevision);
     assert_eq!(
         repository
             .resolve("light")
@@ -241,7 +241,7 @@ fn short_ids_that_several_objects_have_are_listed_or_decided_by_kind() {
     let shared = ids.windows(2).find(|pair| pair[0][..4] == pair[1][..4]);
     if let Some(pair) = shared {
         let error = repository.resolve(&pair[0][..4]).expect_err("two have it");
-        assert_eq!(*error.kind(), ErrorKind::Ambiguous);
+        assert_eq!(error.kind(), ErrorKind::Ambiguous);
         assert!(
             error
                 .hint()

@@ -203,7 +203,7 @@ fn removed_references_are_gone_for_good() {
     change.update("refs/heads/a/c/d", two, ExpectedValue::Missing, "");
     change.delete("refs/heads/a/c", ExpectedValue::Anything);
     assert_eq!(
-        *change.commit().expect_err("both at once").kind(),
+        change.commit().expect_err("both at once").kind(),
         ErrorKind::NameConflict
     );
 }
@@ -227,7 +227,7 @@ fn the_hook_sees_every_state_and_may_refuse() {
     let mut change = repository.transaction();
     change.update("refs/heads/refused", one, ExpectedValue::Anything, "x");
     let error = change.commit().expect_err("the hook refuses");
-    assert_eq!(*error.kind(), ErrorKind::Hook);
+    assert_eq!(error.kind(), ErrorKind::Hook);
     assert_eq!(
         repository
             .refs()
@@ -295,7 +295,7 @@ fn no_change_leads_out_of_the_repository() {
         let mut change = repository.transaction();
         change.update("refs/heads/link", one, ExpectedValue::Anything, "");
         let error = change.commit().expect_err("it leads elsewhere");
-        assert_eq!(*error.kind(), ErrorKind::Reference, "{target}");
+        assert_eq!(error.kind(), ErrorKind::Reference, "{target}");
         assert!(repository.refs().resolve("refs/heads/link").is_err());
         assert_eq!(
             repository

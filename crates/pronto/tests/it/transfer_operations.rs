@@ -66,11 +66,11 @@ fn the_search_for_a_missing_object_can_be_interrupted() {
         cuts: Cuts::unchanged(&cut),
     };
     let error = incomplete(&fetched, &Watch::none()).expect("it can be read");
-    assert_eq!(*error.kind(), ErrorKind::Incomplete);
+    assert_eq!(error.kind(), ErrorKind::Incomplete);
     let interrupt = Interrupt::new();
     interrupt.trigger();
     let stopped = incomplete(&fetched, &Watch::from(&interrupt)).expect_err("it is interrupted");
-    assert_eq!(*stopped.kind(), ErrorKind::Interrupted);
+    assert_eq!(stopped.kind(), ErrorKind::Interrupted);
 }
 
 #[test]

@@ -343,7 +343,7 @@ fn a_bare_repository_has_no_files_to_work_on() {
     sandbox.git("", &["init", "-q", "--bare", "r"]);
     let repository = sandbox.open("r");
     let error = repository.require_work_tree().expect_err("it is bare");
-    assert_eq!(*error.kind(), ErrorKind::NoWorkTree);
+    assert_eq!(error.kind(), ErrorKind::NoWorkTree);
 }
 
 #[test]
@@ -361,7 +361,7 @@ fn failures_after_a_change_have_the_report_of_what_was_done() {
     options.to = switch::start_at(&repository, "side").expect("it can be read");
     let failure = switch::switch(&repository, &options, &Watch::none());
     let failure = failure.expect_err("HEAD is locked");
-    assert_eq!(*failure.kind(), ErrorKind::Locked, "{failure}");
+    assert_eq!(failure.kind(), ErrorKind::Locked, "{failure}");
     let report = failure.report.expect("files have moved");
     assert_eq!(report.new_head, switch::NewHead::Stayed);
     assert!(report.failed.is_empty());
@@ -379,7 +379,7 @@ fn failures_after_a_change_have_the_report_of_what_was_done() {
     options.pathspec = repository.pathspec([]).expect("it matches all");
     let failure = reset::reset(&repository, &options, &Watch::none());
     let failure = failure.expect_err("the branch is locked");
-    assert_eq!(*failure.kind(), ErrorKind::Locked, "{failure}");
+    assert_eq!(failure.kind(), ErrorKind::Locked, "{failure}");
     assert!(failure.report.expect("files have moved").head.is_none());
     // A failure before any change has no report. `?` converts the failure into an error of the
     // library.
@@ -388,8 +388,8 @@ fn failures_after_a_change_have_the_report_of_what_was_done() {
     let failure = switch::switch(&repository, &options, &Watch::none());
     let failure = failure.expect_err("a branch needs a name");
     assert!(failure.report.is_none());
-    let kind = *failure.kind();
-    assert_eq!(*pronto::Error::from(failure).kind(), kind);
+    let kind = failure.kind();
+    assert_eq!(pronto::Error::from(failure).kind(), kind);
 }
 
 #[test]

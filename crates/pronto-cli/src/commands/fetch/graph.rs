@@ -37,7 +37,7 @@ pub(super) fn write(
     let watch = Watch::from(&context.interrupt).with_progress(&*progress);
     match commit_graph::write(repository, &options, &watch) {
         Ok(()) => context.report(),
-        Err(error) if *error.kind() == ErrorKind::InvalidInput => {
+        Err(error) if error.kind() == ErrorKind::InvalidInput => {
             context.report_error(&error.to_string());
         }
         Err(error) => return Err(error.into()),

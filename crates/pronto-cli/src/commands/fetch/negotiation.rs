@@ -63,7 +63,7 @@ pub(super) fn print_common(
             }
             Ok(ExitCode::SUCCESS)
         }
-        Err(error) if *error.kind() == ErrorKind::Unsupported => {
+        Err(error) if error.kind() == ErrorKind::Unsupported => {
             context.warn(error.message());
             Ok(match is_bundle {
                 true => ExitCode::FAILURE,

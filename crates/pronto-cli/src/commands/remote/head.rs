@@ -64,7 +64,7 @@ pub(super) fn run(
 /// Converts an error that git reports as `error:`, or as `fatal:` if the hook
 /// `reference-transaction` has refused.
 fn as_error(error: &pronto::Error) -> CliError {
-    if *error.kind() == pronto::ErrorKind::Hook {
+    if error.kind() == pronto::ErrorKind::Hook {
         return CliError::fatal(error.message());
     }
     let said = CliError::error(error.message());

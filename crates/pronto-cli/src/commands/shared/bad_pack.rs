@@ -15,7 +15,7 @@ const FIRST_ENTRY: u64 = 12;
 /// Returns the error for a pack that could not be received, after printing the messages that
 /// precede it in Git. `limit_bytes` is the largest permitted size of the pack.
 pub(crate) fn report(error: Error, limit_bytes: Option<u64>, context: &mut Context) -> CliError {
-    match (*error.kind(), error.offset()) {
+    match (error.kind(), error.offset()) {
         (ErrorKind::Interrupted, _) => pronto_io::interrupt::Interrupted.into(),
         (kind, Some(offset)) if offset >= FIRST_ENTRY && is_malformed(kind) => {
             if let Some(remark) = remark(&error) {
@@ -67,7 +67,7 @@ pub(crate) fn print(inspector: &FsckInspector<'_>, context: &mut Context) {
 /// Returns the error of a fetch or clone. Refused objects are reported as by git, which runs the
 /// check in another process and then prints `ending`.
 pub(crate) fn refused(error: pronto::Error, ending: &str, context: &mut Context) -> CliError {
-    if *error.kind() != pronto::ErrorKind::Rejected {
+    if error.kind() != pronto::ErrorKind::Rejected {
         return CliError::of(error);
     }
     let reason = std::error::Error::source(&error).map(ToString::to_string);
@@ -97,7 +97,7 @@ pub(crate) fn report_bundle(error: &pronto::Error, context: &mut Context) {
 
 /// Does the same as [`report`] for a pack that is unpacked into loose objects.
 pub(crate) fn report_unpacking(error: &Error, context: &mut Context) -> CliError {
-    let kind = *error.kind();
+    let kind = error.kind();
     // The findings of the inspector have been printed.
     let is_reported = matches!(
         kind,

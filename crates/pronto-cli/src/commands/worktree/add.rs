@@ -101,7 +101,7 @@ fn failed(
             }
         }
         // The call can no longer be handed over to git.
-        None if *error.kind() == ErrorKind::Unsupported => CliError::fatal(error.to_string()),
+        None if error.kind() == ErrorKind::Unsupported => CliError::fatal(error.to_string()),
         None => CliError::of(error),
     })
 }

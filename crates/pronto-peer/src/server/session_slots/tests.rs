@@ -24,7 +24,7 @@ fn places(count: u64, slow: Duration, turn: Duration) -> Arc<SessionSlots> {
 /// Takes a slot if one is free.
 fn take(places: &Arc<SessionSlots>, number: u64, who: &Who) -> Result<SessionSlot, ErrorKind> {
     let place = places.take(number, who, &Arc::default(), &|| true);
-    place.map_err(|error| *error.kind())
+    place.map_err(|error| error.kind())
 }
 
 const LONG: Duration = Duration::from_secs(3600);
@@ -110,7 +110,7 @@ fn more_is_held_while_there_is_room() {
     first.signal.keep(Duration::from_secs(2)).expect("its own");
     second.hold(3 * BASE_BYTES).expect("the slow one gives way");
     assert_eq!(
-        first.hold(0).map_err(|error| *error.kind()),
+        first.hold(0).map_err(|error| error.kind()),
         Err(ErrorKind::Busy)
     );
 }

@@ -117,7 +117,7 @@ impl ReftableStack {
             match TableLock::acquire(self, &snapshot.tables[at].name, locks.len()) {
                 Ok(lock) => locks.push(lock),
                 Err(error)
-                    if *error.kind() == ErrorKind::Locked && is_partial && locks.len() >= 2 =>
+                    if error.kind() == ErrorKind::Locked && is_partial && locks.len() >= 2 =>
                 {
                     tables.start = at + 1;
                     break;

@@ -177,7 +177,7 @@ mod tests {
         let error = parse(b"a.ref\nb").expect_err("no end");
         assert_eq!(
             (error.kind(), error.offset()),
-            (&ErrorKind::Corrupt, Some(6))
+            (ErrorKind::Corrupt, Some(6))
         );
     }
 }

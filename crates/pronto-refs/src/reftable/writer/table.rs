@@ -270,7 +270,7 @@ impl<W: Write> TableWriter<W> {
             let key = &object.id[..id_len];
             match self.add(key, &RecordValue::Object(object.blocks)) {
                 // The object has too many blocks to list; readers must examine all blocks.
-                Err(error) if *error.kind() == ErrorKind::Record => {
+                Err(error) if error.kind() == ErrorKind::Record => {
                     self.add(key, &RecordValue::Object(&[]))
                 }
                 other => other,

@@ -64,7 +64,7 @@ pub(super) fn write_log(
     line.push(b'\n');
     refs.append_log(name, wanted, &line).map_err(|error| {
         let message = format!("cannot update the ref '{name}': {error}");
-        Error::new(*error.kind(), message)
+        Error::new(error.kind(), message)
     })
 }
 

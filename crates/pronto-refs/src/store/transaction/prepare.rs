@@ -255,7 +255,7 @@ impl TransactionPreparation<'_> {
             false => Marking::Plain,
         };
         let lock = Lock::acquire_as(&file, marking, self.patience).map_err(|error| {
-            if *error.kind() == ErrorKind::Locked {
+            if error.kind() == ErrorKind::Locked {
                 return cannot_lock(edit, error.message()).map_kind(|_| ErrorKind::Locked);
             }
             match self.check_available(&name) {

@@ -289,7 +289,7 @@ mod tests {
             &[["update.event", "pre-receive"], ["update.command", "x"]],
         ] {
             let error = found(wrong).expect_err("it is wrong");
-            assert_eq!(*error.kind(), ErrorKind::ConfigValue, "{error}");
+            assert_eq!(error.kind(), ErrorKind::ConfigValue, "{error}");
         }
     }
 }

@@ -152,7 +152,7 @@ fn commands_are_bounded_before_they_are_kept() {
         let mut endless = Endless(&packet, 0);
         match judge_request(&mut endless, &Only, receiver) {
             Ok(_) => panic!("it has no end"),
-            Err(error) => *error.kind(),
+            Err(error) => error.kind(),
         }
     };
     assert_eq!(kind(&receiver()), ErrorKind::Malformed);

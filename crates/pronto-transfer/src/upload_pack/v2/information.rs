@@ -94,7 +94,7 @@ impl UploadSession<'_> {
             return Ok(None);
         };
         match source.uri(self.repository, self.interrupt) {
-            Err(error) if *error.kind() == ErrorKind::Interrupted => Err(error),
+            Err(error) if error.kind() == ErrorKind::Interrupted => Err(error),
             // A fetch of a damaged history reports the damage.
             Err(_) => Ok(None),
             Ok(uri) => Ok(uri),
