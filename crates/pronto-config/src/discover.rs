@@ -63,6 +63,11 @@ impl RepositoryLayout {
 /// it must not be used, and with other kinds if it cannot be read. The messages are those of Git.
 pub fn discover(start: &Path, environment: &Environment) -> Result<RepositoryLayout> {
     let start = environment.absolute(start);
+    // The text of an equal path can differ, for example by `/.` at its end.
+    let start = match start == environment.current_dir() {
+        true => environment.current_dir().to_owned(),
+        false => std::fs::canonicalize(&start).unwrap_or(start),
+    };
     let mut layout = locate(&start, environment)?;
     layout.working_dir = match &layout.work_tree {
         Some(top) if layout.prefix.is_some() => top.clone(),
@@ -75,17 +80,12 @@ fn locate(start: &Path, environment: &Environment) -> Result<RepositoryLayout> {
     if let Some(git_dir) = environment.path("GIT_DIR") {
         return explicit(git_dir, None, start, environment);
     }
-    let start = if start == environment.current_dir() {
-        start.to_owned()
-    } else {
-        std::fs::canonicalize(start).unwrap_or_else(|_| start.to_owned())
-    };
     let across = environment.boolean("GIT_DISCOVERY_ACROSS_FILESYSTEM", false)?;
-    let ceiling = ceiling_above(&start, environment);
+    let ceiling = ceiling_above(start, environment);
     let mut device = None;
-    let mut directory = start.as_path();
+    let mut directory = start;
     loop {
-        if let Some(layout) = look_in(directory, &start, environment)? {
+        if let Some(layout) = look_in(directory, start, environment)? {
             return Ok(layout);
         }
         let parent = match directory.parent() {

@@ -63,7 +63,9 @@ pub struct Repository {
 
 impl Repository {
     /// Finds the repository of the directory `start` like Git: `GIT_DIR` if it is set; otherwise the
-    /// nearest directory, from `start` upwards, that contains a repository or is one.
+    /// nearest directory, from `start` upwards, that contains a repository or is one. A relative `start`
+    /// is relative to [`Environment::current_dir`]. Relative paths and pathspecs that are given to the
+    /// repository later are relative to `start`.
     ///
     /// Costs about ten system calls for each directory on the way and one read for each configuration
     /// file.
@@ -290,8 +292,9 @@ impl Repository {
         })
     }
 
-    /// Returns the path from the top of the worktree to the current directory, with a slash at its end
-    /// (`git rev-parse --show-prefix`). Returns `None` at the top and outside of the worktree.
+    /// Returns the path from the top of the worktree to the directory with which the repository was
+    /// [discovered](Self::discover), with a slash at its end (`git rev-parse --show-prefix`). Returns
+    /// `None` if that directory is the top or outside of the worktree, and after [`open`](Self::open).
     pub fn prefix(&self) -> Option<&BStr> {
         self.layout.prefix.as_ref().map(|prefix| prefix.as_bstr())
     }

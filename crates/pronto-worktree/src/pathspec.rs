@@ -5,6 +5,7 @@ use bstr::{BStr, BString, ByteSlice};
 use item::{PathspecExtent, PathspecItem, PathspecRelation};
 use pronto_io::short::Short as _;
 
+mod absolute;
 mod item;
 mod magic;
 
@@ -47,7 +48,8 @@ impl Pathspec {
     ///
     /// # Errors
     /// Fails with [`ErrorKind::Pathspec`] and Git's message if a pathspec is malformed or outside of
-    /// the worktree, or [`ErrorKind::Unsupported`] if a pathspec uses attributes.
+    /// the worktree, [`ErrorKind::Unsupported`] if a pathspec uses attributes, or [`ErrorKind::Io`] if
+    /// the symbolic links of an absolute path cannot be resolved.
     pub fn parse<'a>(
         specs: impl IntoIterator<Item = &'a BStr>,
         prefix: &BStr,
@@ -300,11 +302,13 @@ pub fn path_of(spec: &BStr) -> Result<(bool, &BStr), Error> {
 }
 
 /// Converts `path`, relative to the directory `prefix` (empty for the top, otherwise with a slash at
-/// its end), to a path relative to the top. A slash at its end is kept. Does not access the file
-/// system.
+/// its end), to a path relative to the top. A slash at its end is kept. `work_tree` has no symbolic
+/// links. Accesses the file system only for an absolute path that does not begin with `work_tree`: as
+/// in Git, symbolic links in it can lead to the worktree.
 ///
 /// # Errors
-/// Fails with [`ErrorKind::Pathspec`] if the path leads out of `work_tree`.
+/// Fails with [`ErrorKind::Pathspec`] if the path leads out of `work_tree`, or with [`ErrorKind::Io`] if
+/// the symbolic links of an absolute path cannot be resolved.
 pub fn path_from_top(
     path: &BStr,
     prefix: &BStr,
@@ -340,20 +344,15 @@ fn split_from_top(
     prefix: &BStr,
     work_tree: &std::path::Path,
 ) -> Result<(BString, usize), Error> {
-    use std::os::unix::ffi::OsStrExt;
     let outside = || {
         let place = work_tree.display();
         wrong(format!("'{path}' is outside repository at '{place}'"))
     };
-    let root = work_tree.as_os_str().as_bytes();
     let mut parts: Vec<&[u8]> = Vec::new();
+    let below;
     let relative = if path.starts_with(b"/") {
-        let below = path.strip_prefix(root).ok_or_else(outside)?;
-        match below.first() {
-            None | Some(b'/') => below,
-            _ if root == b"/" => below,
-            _ => return Err(outside()),
-        }
+        below = absolute::below_work_tree(path, work_tree)?.ok_or_else(outside)?;
+        below.as_slice()
     } else {
         parts.extend(prefix.split_at_each(b'/').filter(|part| !part.is_empty()));
         path.as_bytes()
@@ -370,7 +369,7 @@ fn split_from_top(
         }
     }
     let mut text: BString = bstr::join("/", &parts).into();
-    if !text.is_empty() && relative.ends_with(b"/") {
+    if !text.is_empty() && path.ends_with(b"/") {
         text.push(b'/');
     }
     let kept = parts[..kept].iter().map(|part| part.len() + 1).sum();
@@ -438,6 +437,67 @@ mod tests {
         assert!(all.matches("a/y".into(), false) && !all.matches("a/x".into(), false));
         assert!(!all.matches("z".into(), false));
         assert_eq!(spec(&[], "").position("x".into(), false), None);
+    }
+
+    #[test]
+    fn absolute_paths_are_normalised() {
+        let named = |path: &str| path_from_top(path.into(), "d/".into(), "/work".as_ref());
+        let inside = [
+            ("/work/../work/a", "a"),
+            ("/work/d/../a", "a"),
+            ("//work/./d//a/", "d/a/"),
+            ("/nowhere/x/../../work/d/", "d/"),
+            ("/work", ""),
+        ];
+        for (path, expected) in inside {
+            assert_eq!(named(path).expect("it is inside"), expected, "{path}");
+        }
+        for path in ["/work/..", "/work/../x", "/../work/a", "/workers", "/"] {
+            let error = named(path).expect_err("it is outside");
+            let message = format!("'{path}' is outside repository at '/work'");
+            assert_eq!(
+                (error.kind(), error.message()),
+                (ErrorKind::Pathspec, &*message)
+            );
+        }
+    }
+
+    #[test]
+    fn absolute_paths_may_lead_through_symbolic_links() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let root = directory.path().canonicalize().expect("it exists");
+        let top = root.join("w");
+        std::fs::create_dir_all(top.join("d")).expect("a directory");
+        for (target, name) in [("w", "link"), ("d", "w/inner"), ("nowhere", "dangling")] {
+            std::os::unix::fs::symlink(target, root.join(name)).expect("a link");
+        }
+        let named = |path: &str| {
+            let path = root.join(path);
+            let path = BStr::new(path.as_os_str().as_encoded_bytes());
+            path_from_top(path, "".into(), &top)
+        };
+        for (path, expected) in [
+            ("link/d/x", "d/x"),
+            ("link", ""),
+            ("link/inner/x", "inner/x"),
+            ("link/../link/d/", "d/"),
+            ("link/missing/x", "missing/x"),
+        ] {
+            assert_eq!(named(path).expect("it is inside"), expected, "{path}");
+        }
+        for path in ["missing", "dangling"] {
+            let error = named(path).expect_err("it is outside");
+            assert_eq!(error.kind(), ErrorKind::Pathspec, "{path}");
+        }
+        for (path, absent) in [("missing/x", "missing"), ("dangling/x", "nowhere")] {
+            let error = named(path).expect_err("it is invalid");
+            let absent = root.join(absent);
+            let message = format!(
+                "Invalid path '{}': No such file or directory",
+                absent.display()
+            );
+            assert_eq!((error.kind(), error.message()), (ErrorKind::Io, &*message));
+        }
     }
 
     #[test]

@@ -35,15 +35,36 @@ fn pathspec_defaults(repository: &Repository) -> Result<PathspecDefaults> {
 }
 
 impl Repository {
-    /// Parses pathspecs relative to the current directory of the caller. If all of them are exclusions,
-    /// they apply to the whole worktree.
+    /// Parses pathspecs. A relative pathspec is relative to the directory with which the repository was
+    /// [discovered](Self::discover), as [`prefix`](Self::prefix) returns it. An absolute pathspec may
+    /// contain `..` and symbolic links to the worktree. If all pathspecs are exclusions, they apply to
+    /// the whole worktree. [`literal_pathspec`](Self::literal_pathspec) takes paths instead of patterns.
     ///
     /// # Errors
-    /// Fails with [`ErrorKind::InvalidInput`] and Git's message if a pathspec is malformed,
-    /// [`ErrorKind::Unsupported`] if a pathspec uses attributes, or [`ErrorKind::ConfigValue`] if an
-    /// environment variable is malformed.
+    /// Fails with [`ErrorKind::InvalidInput`] and Git's message if a pathspec is malformed or leads out
+    /// of the worktree, [`ErrorKind::Unsupported`] if a pathspec uses attributes,
+    /// [`ErrorKind::ConfigValue`] if an environment variable is malformed, or [`ErrorKind::Io`] if the
+    /// symbolic links of an absolute pathspec cannot be resolved.
     pub fn pathspec<'a>(&self, specs: impl IntoIterator<Item = &'a BStr>) -> Result<Pathspec> {
         self.pathspec_by(specs, pathspec_defaults(self)?)
+    }
+
+    /// Returns the pathspecs that match `paths` and everything below them. Wildcards and magic in the
+    /// paths have no meaning (`--literal-pathspecs`), and `GIT_*_PATHSPECS` have no effect. The paths are
+    /// relative to the same directory as those of [`pathspec`](Self::pathspec).
+    ///
+    /// # Errors
+    /// Fails with [`ErrorKind::InvalidInput`] and Git's message if a path is empty or leads out of the
+    /// worktree, or [`ErrorKind::Io`] if the symbolic links of an absolute path cannot be resolved.
+    pub fn literal_pathspec<'a>(
+        &self,
+        paths: impl IntoIterator<Item = &'a BStr>,
+    ) -> Result<Pathspec> {
+        let defaults = PathspecDefaults {
+            literal: true,
+            ..PathspecDefaults::default()
+        };
+        self.pathspec_by(paths, defaults)
     }
 
     /// Does the same as [`pathspec`](Self::pathspec), for commands that work on the current directory
@@ -69,24 +90,20 @@ impl Repository {
     ) -> Result<Pathspec> {
         let prefix = self.prefix_or_empty();
         let top = self.work_tree().unwrap_or(self.git_dir());
-        Pathspec::parse(specs, prefix.as_bstr(), top, defaults).map_err(|error| {
-            error.map_kind(|kind| match kind {
-                pronto_worktree::ErrorKind::Unsupported => ErrorKind::Unsupported,
-                _ => ErrorKind::InvalidInput,
-            })
-        })
+        Pathspec::parse(specs, prefix.as_bstr(), top, defaults).map_err(from_pathspec)
     }
 
-    /// Converts `path`, which is relative to the current directory of the caller, into a path relative
-    /// to the top of the worktree. A slash at its end is kept.
+    /// Converts `path` into a path relative to the top of the worktree. A relative `path` is relative to
+    /// the directory with which the repository was [discovered](Self::discover), as
+    /// [`prefix`](Self::prefix) returns it. A slash at its end is kept.
     ///
     /// # Errors
-    /// Fails with [`ErrorKind::InvalidInput`] and Git's message if `path` leads out of the worktree.
+    /// Fails with [`ErrorKind::InvalidInput`] and Git's message if `path` leads out of the worktree, or
+    /// [`ErrorKind::Io`] if the symbolic links of an absolute path cannot be resolved.
     pub fn path_from_top(&self, path: &BStr) -> Result<BString> {
         let prefix = self.prefix_or_empty();
         let top = self.work_tree().unwrap_or(self.git_dir());
-        path_from_top(path, prefix.as_bstr(), top)
-            .map_err(|error| error.map_kind(|_| ErrorKind::InvalidInput))
+        path_from_top(path, prefix.as_bstr(), top).map_err(from_pathspec)
     }
 
     /// Converts `path`, which names an index entry, into a path relative to the top of the worktree. A
@@ -97,7 +114,14 @@ impl Repository {
     pub fn entry_from_top(&self, path: &BStr) -> Result<BString> {
         let prefix = self.prefix_or_empty();
         let top = self.work_tree().unwrap_or(self.git_dir());
-        entry_from_top(path, prefix.as_bstr(), top)
-            .map_err(|error| error.map_kind(|_| ErrorKind::InvalidInput))
+        entry_from_top(path, prefix.as_bstr(), top).map_err(from_pathspec)
     }
+}
+
+fn from_pathspec(error: pronto_worktree::Error) -> crate::Error {
+    error.map_kind(|kind| match kind {
+        pronto_worktree::ErrorKind::Unsupported => ErrorKind::Unsupported,
+        pronto_worktree::ErrorKind::Io => ErrorKind::Io,
+        _ => ErrorKind::InvalidInput,
+    })
 }

@@ -5,7 +5,7 @@ use bstr::{BStr, BString, ByteSlice};
 
 use super::magic::{Magic, parse_magic};
 use super::{PathspecDefaults, split_from_top, wrong};
-use crate::Error;
+use crate::{Error, ErrorKind};
 
 #[derive(Clone, Debug)]
 pub(super) struct PathspecItem {
@@ -87,8 +87,11 @@ impl PathspecItem {
         magic: Magic,
     ) -> Result<PathspecItem, Error> {
         let prefix = if magic.top { "".into() } else { prefix };
-        let (mut text, prefix_len) = split_from_top(path, prefix, work_tree)
-            .map_err(|error| wrong(format!("{path}: {}", error.message())))?;
+        let (mut text, prefix_len) =
+            split_from_top(path, prefix, work_tree).map_err(|error| match error.kind() {
+                ErrorKind::Pathspec => wrong(format!("{path}: {}", error.message())),
+                _ => error,
+            })?;
         let is_directory = text.ends_with(b"/");
         if is_directory {
             text.pop();
