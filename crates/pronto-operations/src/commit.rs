@@ -12,8 +12,10 @@ use pronto_hash::ObjectId;
 use pronto_index::{Flags, IndexEdit, mode};
 use pronto_io::watch::Watch;
 use pronto_object::commit::NewCommit;
-use pronto_object::message::{self, Cleanup};
+use pronto_object::message;
 use pronto_odb::PACKED_FROM;
+
+pub use pronto_object::message::Cleanup;
 
 use crate::errors::from_index;
 use crate::identity::{self, Care, IdentityRole};
@@ -26,7 +28,7 @@ use crate::write_tree::{self, TreeWriting};
 use crate::{Error, ErrorKind, Repository, Result, hooks, in_progress, refresh};
 use pronto_repository::Notice;
 
-/// Options of `git commit`.
+/// Options of `git commit`. The default has an empty message, and each flag is off.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Options {
@@ -66,7 +68,10 @@ const PACKED_FROM_AT_FIRST: usize = 16;
 ///
 /// # Errors
 /// Fails with [`Unsupported`](ErrorKind::Unsupported), before any change, in the cases that need
-/// Git (see the module). Also fails if the index is locked or cannot be written, if an object
+/// Git (see the module), and with [`Identity`](ErrorKind::Identity), before any change and with Git's
+/// advice as the hint, if the author or the committer is not configured. Fails with
+/// [`Refused`](ErrorKind::Refused) if the index is unmerged, and with
+/// [`InvalidInput`](ErrorKind::InvalidInput) if the message contains NUL. Also fails if the index is locked or cannot be written, if an object
 /// cannot be written, or if another process has moved the branch meanwhile.
 pub fn commit(repository: &Repository, options: &Options, watch: &Watch<'_>) -> Result<Outcome> {
     support::require(repository, Operation::Commit)?;
@@ -76,16 +81,12 @@ pub fn commit(repository: &Repository, options: &Options, watch: &Watch<'_>) -> 
     let now = identity::now();
     let identity = |role| {
         let (config, environment) = (repository.config(), repository.environment());
-        let found = identity::signature_at(now, role, Care::Strict, config, environment);
-        found.map_err(|error| match error.kind() {
-            ErrorKind::Identity => lacks("'commit' without user.name and user.email"),
-            _ => error,
-        })
+        identity::signature_at(now, role, Care::Strict, config, environment)
     };
     let author = identity(IdentityRole::Author)?;
     let committer = match identity(IdentityRole::Committer) {
-        // Git checks the committer after it has written the message.
-        Err(error) if error.kind() != ErrorKind::Unsupported => Err(error),
+        // Git checks the date of the committer after it has written the message.
+        Err(error) if error.kind() != ErrorKind::Identity => Err(error),
         found => Ok(found?),
     };
     let written = match cleanup {
@@ -150,8 +151,12 @@ fn refuse_other_commits(repository: &Repository, options: &Options) -> Result<()
     {
         return Err(lacks("'commit' with hooks"));
     }
-    if options.message.contains(&0) || options.message.to_str().is_err() {
-        return Err(lacks("a commit message that is not UTF-8 or contains NUL"));
+    if options.message.contains(&0) {
+        let message = "a NUL byte in commit log message not allowed";
+        return Err(Error::new(ErrorKind::InvalidInput, message));
+    }
+    if options.message.to_str().is_err() {
+        return Err(lacks("a commit message that is not UTF-8"));
     }
     Ok(())
 }
@@ -175,14 +180,16 @@ fn stage_tree(
 ) -> Result<Option<ObjectId>> {
     let (prepared, lock) = WorktreeSession::with_sparse_index(repository)?;
     let index = &prepared.index;
+    if index.iter().any(|entry| entry.stage() != 0) {
+        let message = "committing is not possible because there are unmerged files";
+        return Err(Error::new(ErrorKind::Refused, message));
+    }
     let is_for_git = |entry: pronto_index::EntryRef<'_>| {
-        entry.stage() != 0
-            || entry.flags.contains(Flags::INTENT_TO_ADD)
-            || entry.mode & mode::TYPE == mode::GITLINK
+        entry.flags.contains(Flags::INTENT_TO_ADD) || entry.mode & mode::TYPE == mode::GITLINK
     };
     if index.is_split() || index.iter().any(is_for_git) {
         return Err(lacks(
-            "'commit' with conflicts, submodules, intent-to-add entries or a split index",
+            "'commit' with submodules, intent-to-add entries or a split index",
         ));
     }
     // All trees of a root commit are new, and there is only one such commit.

@@ -49,13 +49,16 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     context.repeat_warnings(repository.config(), 1, false);
     let mut options = Options::default();
     options.message = message(args, &repository)?;
+    if options.message.contains(&0) {
+        return Err(CliError::unsupported("messages that contain NUL"));
+    }
     options.cleanup = cleanup.transpose()?;
     options.allow_empty = args.allow_empty;
     options.allow_empty_message = args.allow_empty_message;
     options.no_verify = args.no_verify;
     let interrupt = context.interrupt.clone();
-    let outcome = pronto::commit::commit(&repository, &options, &Watch::from(&interrupt))
-        .map_err(CliError::of)?;
+    let outcome =
+        pronto::commit::commit(&repository, &options, &Watch::from(&interrupt)).map_err(failure)?;
     match outcome {
         Outcome::Done(_) => {
             crate::maintenance::maintain(&repository, args.quiet, context)?;
@@ -67,6 +70,15 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         }
         Outcome::NothingToCommit => Err(CliError::unsupported("commit with nothing to commit")),
         other => Err(CliError::unknown_outcome(&other)),
+    }
+}
+
+/// Converts an error of the commit. git prints the advice about an identity that is not configured and
+/// about unmerged files, because nothing has changed yet.
+fn failure(error: pronto::Error) -> CliError {
+    match error.kind() {
+        pronto::ErrorKind::Identity | pronto::ErrorKind::Refused => CliError::lacking(error),
+        _ => CliError::of(error),
     }
 }
 

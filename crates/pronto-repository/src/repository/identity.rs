@@ -76,30 +76,37 @@ pub fn signature_at(
     config: &Config,
     env: &Environment,
 ) -> Result<Signature> {
-    let find = |what: &str| -> Result<Option<BString>> {
+    let of_role = |what: &str| -> Result<Option<BString>> {
         if let Some(value) = env.bytes(&role.variable(&what.to_ascii_uppercase())) {
             return Ok(Some(value.into()));
         }
-        for section in [role.section(), "user"] {
-            if let Some(value) = config.string(format!("{section}.{what}"))?
-                && !(section == role.section() && value.is_empty())
-            {
-                return Ok(Some(value.to_owned()));
-            }
-        }
-        Ok(None)
+        let value = config.string(format!("{}.{what}", role.section()))?;
+        Ok(value
+            .filter(|value| !value.is_empty())
+            .map(ToOwned::to_owned))
+    };
+    let of_user = |what: &str| -> Result<Option<BString>> {
+        Ok(config
+            .string(format!("user.{what}"))?
+            .map(ToOwned::to_owned))
     };
     let config_only = config.bool_or("user.useconfigonly", false)?;
-    let email = match find("email")? {
+    let email = match of_role("email")?.map_or_else(|| of_user("email"), |it| Ok(Some(it)))? {
         Some(email) => email,
         None => default_email(role, care, config_only, env)?,
     };
-    let name = match find("name")? {
+    let given = of_role("name")?;
+    let is_given = given.is_some();
+    let name = match given.map_or_else(|| of_user("name"), |it| Ok(Some(it)))? {
         Some(name) => name,
         None => default_name(role, care, config_only)?,
     };
     if care == Care::Strict {
-        check_name(&name, &email)?;
+        // Git gives no advice about a name that is given for this role.
+        check_name(&name, &email).map_err(|error| match is_given || !name.is_empty() {
+            true => error,
+            false => unknown(role, error.message().to_owned()),
+        })?;
     }
     let login = name.is_empty().then(account::own).flatten();
     let name = login.map_or(name, |account| account.login);
