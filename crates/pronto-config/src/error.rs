@@ -48,6 +48,8 @@ pub enum ErrorKind {
     Hook,
     /// An argument (such as a branch name, a template or a date) is malformed.
     InvalidInput,
+    /// A directory exists and is not empty, so that nothing can be created there.
+    AlreadyExists,
     /// The operation needs a worktree, but the repository has none.
     NoWorkTree,
     /// The operation was interrupted.

@@ -64,11 +64,17 @@ struct CloneRun<'a> {
 
 /// Clones the repository `name` (a URL or a path) into `directory`, like `git clone`.
 ///
+/// A local path is not read by this process: except for a bundle, the clone starts `git upload-pack`
+/// there, from the search path, or the program of [`Environment::set_server`]. The object files are
+/// linked or copied. Other addresses start `ssh` or connect directly.
+///
 /// The pack is indexed while it is received. Apart from the tables of the indexer, the use of
 /// memory does not depend on the size of the pack. Blocks until the clone is complete.
 ///
 /// # Errors
-/// - [`ErrorKind::InvalidInput`] if `directory` is not empty, `name` is not a repository or options
+/// - [`ErrorKind::NotARepository`] if `name` is a path without a repository.
+/// - [`ErrorKind::AlreadyExists`] if `directory` exists and is not an empty directory.
+/// - [`ErrorKind::InvalidInput`] if the address or the name of the remote is malformed, or options
 ///   contradict each other.
 /// - [`ErrorKind::Refused`] if the source is shallow and [`Options::reject_shallow`] forbids that.
 /// - [`ErrorKind::Unsupported`] if pronto does not support the scheme of the URL or a feature of

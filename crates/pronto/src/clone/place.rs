@@ -39,7 +39,7 @@ impl ClonePaths {
             );
             match is_free(path) {
                 Some(true) => Ok(path.exists()),
-                _ => Err(Error::new(ErrorKind::InvalidInput, message)),
+                _ => Err(Error::new(ErrorKind::AlreadyExists, message)),
             }
         };
         if taken(&top, "destination", directory)? {

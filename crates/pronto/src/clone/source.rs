@@ -44,7 +44,7 @@ impl CloneSource {
             });
         }
         let message = format!("repository '{name}' does not exist");
-        Err(Error::new(ErrorKind::InvalidInput, message))
+        Err(Error::new(ErrorKind::NotARepository, message))
     }
 }
 
@@ -52,7 +52,7 @@ impl CloneSource {
 /// A URL is not contacted. Costs up to six file system lookups.
 ///
 /// # Errors
-/// Fails with [`ErrorKind::InvalidInput`] if `name` is a path with neither a repository nor a
+/// Fails with [`ErrorKind::NotARepository`] if `name` is a path with neither a repository nor a
 /// bundle.
 pub fn check_source(name: &BStr, environment: &Environment) -> Result<()> {
     CloneSource::find(name, environment).map(drop)
