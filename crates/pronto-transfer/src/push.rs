@@ -13,6 +13,7 @@ mod pre_push;
 mod preview;
 mod refspec;
 mod send;
+mod status;
 mod tracking;
 
 use bstr::{BStr, BString};
@@ -35,14 +36,18 @@ use pre_push::run_pre_push;
 pub use preview::{Preview, preview};
 pub use pronto_wire::push::RewrittenRef;
 pub use refspec::PushSpec;
+pub use status::PushStatus;
 
 use matching::{Matching, Mode};
 
-/// Options of `git push`.
+/// Options of `git push`. The default pushes the matching branches (`git push REMOTE :`): there are no
+/// refspecs, each flag is off, and no setting of the configuration applies. [`Options::configured`] reads
+/// the settings.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Options {
-    /// The refspecs. If empty, all branches that exist on both sides (`:`).
+    /// The refspecs. Default (empty): all branches that exist on both sides (`:`). [`default_specs`] has
+    /// those of `git push` without refspecs.
     pub specs: Vec<PushSpec>,
     /// Push all branches (`--all`, `--branches`).
     pub all: bool,
@@ -62,11 +67,12 @@ pub struct Options {
     pub no_thin: bool,
     /// Skip the hook `pre-push` (`--no-verify`).
     pub no_verify: bool,
-    /// Let branches follow those they are sent to.
+    /// Let the pushed branches follow the remote branches (`--set-upstream`). The upstreams are returned in
+    /// [`Outcome::upstreams`], and the caller sets them.
     pub set_upstream: bool,
     /// Negotiate common commits before the pack is created (`push.negotiate`).
     pub negotiate: bool,
-    /// Sign the push (`--signed`, `push.gpgSign`).
+    /// Sign the push (`--signed`, `push.gpgSign`). Default: do not sign.
     pub signed: Signed,
     /// The strings for the hooks of the remote (`--push-option`).
     pub push_options: Vec<BString>,
@@ -74,9 +80,10 @@ pub struct Options {
     pub leases: Leases,
     /// Suppress progress from the remote side (`--quiet`).
     pub quiet: bool,
-    /// The program on the remote side (`--receive-pack`).
+    /// The program on the remote side (`--receive-pack`). Default: `remote.<name>.receivepack`, or
+    /// `git-receive-pack`.
     pub receive_pack: Option<BString>,
-    /// The settings of the connection.
+    /// The settings of the connection. Default: those of the configuration.
     pub connection: Settings,
 }
 
@@ -127,81 +134,6 @@ pub struct LocalRef {
     pub name: BString,
     /// The object id; null for a deletion.
     pub id: ObjectId,
-}
-
-/// The result of one ref update, as decided locally or as the remote reported it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum PushStatus {
-    /// The ref is not updated.
-    #[default]
-    None,
-    /// The ref was updated.
-    Ok,
-    /// Rejected locally: the update is not a fast-forward.
-    RejectNonFastForward,
-    /// Rejected locally: the tag already exists.
-    RejectAlreadyExists,
-    /// Rejected locally: the remote does not support deleting refs.
-    RejectNoDelete,
-    /// Rejected locally: the old object of the ref must be fetched first.
-    RejectFetchFirst,
-    /// Rejected locally: the old or the new object is not a commit.
-    RejectNeedsForce,
-    /// Rejected locally: the ref does not have the expected value (`--force-with-lease`).
-    RejectStale,
-    /// Rejected locally: an update of the ref was not integrated (`--force-if-includes`).
-    RejectRemoteUpdated,
-    /// The ref already has the new value.
-    UpToDate,
-    /// The remote refused the update.
-    RemoteReject,
-    /// The remote has not reported a result.
-    ExpectingReport,
-    /// The update was dropped because another update of the atomic push failed.
-    AtomicPushFailed,
-}
-
-impl PushStatus {
-    /// Returns the number of the status in Git's messages.
-    pub fn number(self) -> u8 {
-        match self {
-            PushStatus::None => 0,
-            PushStatus::Ok => 1,
-            PushStatus::RejectNonFastForward => 2,
-            PushStatus::RejectAlreadyExists => 3,
-            PushStatus::RejectNoDelete => 4,
-            PushStatus::RejectFetchFirst => 5,
-            PushStatus::RejectNeedsForce => 6,
-            PushStatus::RejectStale => 7,
-            PushStatus::RejectRemoteUpdated => 9,
-            PushStatus::UpToDate => 10,
-            PushStatus::RemoteReject => 11,
-            PushStatus::ExpectingReport => 12,
-            PushStatus::AtomicPushFailed => 13,
-        }
-    }
-
-    /// Whether the update is rejected locally.
-    fn is_rejection(self) -> bool {
-        matches!(
-            self,
-            PushStatus::RejectNonFastForward
-                | PushStatus::RejectAlreadyExists
-                | PushStatus::RejectNoDelete
-                | PushStatus::RejectFetchFirst
-                | PushStatus::RejectNeedsForce
-                | PushStatus::RejectStale
-                | PushStatus::RejectRemoteUpdated
-        )
-    }
-
-    /// Whether the status is not a failure.
-    fn is_fine(self) -> bool {
-        matches!(
-            self,
-            PushStatus::None | PushStatus::Ok | PushStatus::UpToDate
-        )
-    }
 }
 
 /// A ref of the remote.
@@ -316,6 +248,9 @@ impl Outcome {
 }
 
 /// Pushes to the repository at `url`, which is one of the URLs of `destination`.
+///
+/// If `url` is a path, the push starts `git receive-pack` there, from the search path or the program of
+/// [`Settings::server`]. `ssh` is started for URLs of SSH; this process connects to other URLs itself.
 ///
 /// # Errors
 /// Fails with `ErrorKind::Transport` if the remote cannot be reached or violates the protocol, with

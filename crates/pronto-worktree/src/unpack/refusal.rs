@@ -29,6 +29,48 @@ impl Refusals {
         *self == Refusals::default()
     }
 
+    /// Returns Git's error messages for `operation` (`checkout`, `merge`), one for each reason, without
+    /// the prefix `error: `. The paths follow on lines of their own. `advice` completes the
+    /// recommendation: `switch branches` gives `Please commit your changes or stash them before you
+    /// switch branches.`
+    pub fn messages(&self, operation: &str, advice: Option<&str>) -> Vec<String> {
+        let local = format!(
+            "Your local changes to the following files would be overwritten by {operation}:"
+        );
+        let untracked = |result| {
+            format!("The following untracked working tree files would be {result} by {operation}:")
+        };
+        let advise = |words: &str| {
+            advice.map_or_else(String::new, |verb| {
+                format!("Please {words} before you {verb}.")
+            })
+        };
+        let stash = advise("commit your changes or stash them");
+        let remove = advise("move or remove them");
+        let (overwritten, removed) = (untracked("overwritten"), untracked("removed"));
+        let directories = "Updating the following directories would lose untracked files in them:";
+        let current = "Refusing to remove the current working directory:";
+        let lists = [
+            (&self.staged, &*local, &*stash),
+            (&self.modified, &*local, &*stash),
+            (&self.directories, directories, ""),
+            (&self.current_directory, current, ""),
+            (&self.overwritten, &*overwritten, &*remove),
+            (&self.removed, &*removed, &*remove),
+        ];
+        let mut messages: Vec<String> = lists
+            .iter()
+            .filter(|(paths, _, _)| !paths.is_empty())
+            .map(|(paths, head, tail)| {
+                let paths: Vec<String> = paths.iter().map(|path| format!("\t{path}\n")).collect();
+                format!("{head}\n{}{tail}", paths.concat())
+            })
+            .collect();
+        let overlapping = self.overlapping.iter().cloned();
+        messages.extend(overlapping.map(|path| ObstructedPath::Overlapping(path).to_string()));
+        messages
+    }
+
     /// Removes the modified files below `path` from the list, because another reason for refusal
     /// applies there.
     pub(super) fn forget_below(&mut self, path: &BStr) {
@@ -81,6 +123,17 @@ impl Refusals {
             .filter_map(|(paths, refusal)| Some((paths.first()?, refusal)));
         let (path, refusal) = firsts.min_by_key(|(path, _)| *path)?;
         Some(refusal(path.clone()))
+    }
+}
+
+/// The messages of `git checkout`, without advice, prefix and empty lines.
+impl fmt::Display for Refusals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, message) in self.messages("checkout", None).iter().enumerate() {
+            let separator = if at == 0 { "" } else { "\n" };
+            write!(f, "{separator}{}", message.trim_end_matches('\n'))?;
+        }
+        Ok(())
     }
 }
 
@@ -139,4 +192,25 @@ impl fmt::Display for ObstructedPath {
 fn is_below(path: &BStr, directory: &BStr) -> bool {
     let rest = path.strip_prefix(directory.as_bytes());
     rest.is_some_and(|rest| rest.starts_with(b"/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_are_displayed_in_the_words_of_checkout() {
+        let refusals = Refusals {
+            modified: vec!["a".into(), "d/b".into()],
+            overwritten: vec!["new".into()],
+            ..Refusals::default()
+        };
+        let expected = "Your local changes to the following files would be overwritten by checkout:\n\ta\n\td/b\n\
+            The following untracked working tree files would be overwritten by checkout:\n\tnew";
+        assert_eq!(refusals.to_string(), expected);
+        let messages = refusals.messages("merge", Some("merge"));
+        let expected = "The following untracked working tree files would be overwritten by merge:\n\tnew\n\
+            Please move or remove them before you merge.";
+        assert_eq!(messages[1], expected);
+    }
 }

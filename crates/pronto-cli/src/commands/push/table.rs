@@ -110,29 +110,29 @@ impl PushTable<'_> {
         match pushed.status {
             PushStatus::None => {
                 line.flag = 'X';
-                line.summary = "[no match]".to_owned();
+                line.summary = format!("[{}]", pushed.status);
                 line.from = None;
             }
             PushStatus::Ok => self.succeed(pushed, rewrite, &mut line)?,
             PushStatus::UpToDate => {
                 line.flag = '=';
-                line.summary = "[up to date]".to_owned();
+                line.summary = format!("[{}]", pushed.status);
             }
             PushStatus::RejectNoDelete => {
                 line.from = None;
-                line.remark = Some("remote does not support deleting refs");
+                line.remark = Some(pushed.status.as_str());
             }
             PushStatus::RemoteReject => {
-                line.summary = "[remote rejected]".to_owned();
+                line.summary = format!("[{}]", pushed.status);
                 line.from = unless_deleted;
                 line.remark = pushed.remark.as_deref();
             }
             PushStatus::ExpectingReport => {
                 line.summary = "[remote failure]".to_owned();
                 line.from = unless_deleted;
-                line.remark = Some("remote failed to report status");
+                line.remark = Some(pushed.status.as_str());
             }
-            status => line.remark = reason(status),
+            status => line.remark = Some(status.as_str()),
         }
         Ok(line)
     }
@@ -207,19 +207,6 @@ impl PushTable<'_> {
         }
         text.push('\n');
     }
-}
-
-fn reason(status: PushStatus) -> Option<&'static str> {
-    Some(match status {
-        PushStatus::RejectNonFastForward => "non-fast-forward",
-        PushStatus::RejectAlreadyExists => "already exists",
-        PushStatus::RejectFetchFirst => "fetch first",
-        PushStatus::RejectNeedsForce => "needs force",
-        PushStatus::RejectStale => "stale info",
-        PushStatus::RejectRemoteUpdated => "remote ref updated since checkout",
-        PushStatus::AtomicPushFailed => "atomic push failed",
-        _ => return None,
-    })
 }
 
 /// Returns the width of the summary column, which has room for two abbreviated ids.

@@ -1,6 +1,5 @@
 //! Prints the warnings and failures of a checkout.
 
-use bstr::{BString, ByteSlice};
 use pronto_worktree::ErrorKind;
 use pronto_worktree::checkout::{CheckoutFailure, CheckoutWarning};
 use pronto_worktree::unpack::Refusals;
@@ -63,38 +62,8 @@ pub(crate) fn refusal_message(
     operation: &str,
     advice: Option<&str>,
 ) -> String {
-    let mut text = String::new();
-    let mut say = |paths: &[BString], head: String, tail: Option<String>| {
-        if paths.is_empty() {
-            return;
-        }
-        text.push_str(&format!("error: {head}\n"));
-        for path in paths {
-            text.push_str(&format!("\t{}\n", path.to_str_lossy()));
-        }
-        // In Git, `error()` appends a line end to the advice.
-        text.push_str(&tail.unwrap_or_default());
-        text.push('\n');
-    };
-    let local =
-        format!("Your local changes to the following files would be overwritten by {operation}:");
-    let stash =
-        advice.map(|verb| format!("Please commit your changes or stash them before you {verb}."));
-    let moving = advice.map(|verb| format!("Please move or remove them before you {verb}."));
-    let untracked = |what| {
-        format!("The following untracked working tree files would be {what} by {operation}:")
-    };
-    say(&refusals.staged, local.clone(), stash.clone());
-    say(&refusals.modified, local, stash);
-    let directories = "Updating the following directories would lose untracked files in them:";
-    say(&refusals.directories, directories.to_owned(), None);
-    let current = "Refusing to remove the current working directory:";
-    say(&refusals.current_directory, current.to_owned(), None);
-    say(
-        &refusals.overwritten,
-        untracked("overwritten"),
-        moving.clone(),
-    );
-    say(&refusals.removed, untracked("removed"), moving);
-    text
+    let messages = refusals.messages(operation, advice);
+    // In Git, `error()` appends a line end to the advice.
+    let lines = messages.iter().map(|message| format!("error: {message}\n"));
+    lines.collect()
 }
