@@ -1,5 +1,7 @@
 //! The object store of a repository, and simple object queries.
 
+mod contents;
+
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -17,6 +19,7 @@ use crate::{Error, ErrorKind, Repository, Result, path, quote};
 use pronto_object::TagRef;
 
 pub use crate::errors::from_odb;
+pub use contents::{CommitObject, OwnedTreeEntry};
 
 /// The largest number of nested tags.
 const MAX_TAG_DEPTH: usize = 64;
