@@ -44,13 +44,15 @@ pub enum AddSelection {
     Renormalize,
 }
 
-/// Options of `git add`, for [`add`](add()).
+/// Options of `git add`, for [`add`](add()). The default is `git add --all` for the whole worktree: each
+/// flag is off, and the pathspec matches all paths.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Options {
-    /// The paths to stage.
+    /// The paths to stage. Default: all paths. [`Repository::literal_pathspec`] takes paths, and
+    /// [`Repository::pathspec`] patterns.
     pub pathspec: Pathspec,
-    /// The files to examine (`--all`, `--update`, `--renormalize`).
+    /// The files to examine (`--all`, `--update`, `--renormalize`). Default: [`AddSelection::All`].
     pub selection: AddSelection,
     /// Leave removed files in the index (`--ignore-removal`).
     pub ignore_removal: bool,
@@ -66,7 +68,8 @@ pub struct Options {
     pub ignore_missing: bool,
     /// Stage paths outside of the sparse checkout, too (`--sparse`).
     pub sparse: bool,
-    /// Set or clear the executable bit of the staged files (`--chmod=+x`, `--chmod=-x`).
+    /// Set or clear the executable bit of the staged files (`--chmod=+x`, `--chmod=-x`). Default: keep
+    /// the bit of the file.
     pub executable: Option<bool>,
     /// Report added and removed files (`--verbose`).
     pub verbose: bool,
@@ -124,7 +127,7 @@ impl Report {
         self.fatal.is_some()
     }
 
-    fn into_result(mut self) -> Result<Self, PartialFailure<Self>> {
+    fn finish(mut self) -> Result<Self, PartialFailure<Self>> {
         match self.fatal.take() {
             Some(error) => Err(PartialFailure::new(error, self)),
             None => Ok(self),
@@ -179,14 +182,14 @@ pub fn add(
         report: Report::default(),
     };
     let Some(plan) = work.plan(watch)? else {
-        return work.report.into_result();
+        return work.report.finish();
     };
     let mut stage = StagedIndex::new(&prepared, repository, options)?;
     work.carry_out(plan, &mut stage, watch)?;
     let report = work.report;
     let edit = stage.into_edit()?;
     if report.is_fatal() || edit.is_empty() {
-        return report.into_result();
+        return report.finish();
     }
     let bytes = prepared.encode(edit.content(), watch)?;
     lock.commit(&bytes).map_err(crate::errors::from_index)?;

@@ -18,6 +18,7 @@ pub mod monitor;
 pub mod read_tree;
 pub mod refresh;
 pub mod reset;
+mod results;
 mod session;
 pub mod sparse_checkout;
 mod split_index;

@@ -11,6 +11,7 @@ pub mod push;
 pub mod receive_pack;
 pub mod remote;
 pub mod remote_archive;
+mod results;
 pub mod upload_pack;
 
 use pronto_repository::{

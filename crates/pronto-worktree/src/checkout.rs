@@ -194,6 +194,14 @@ pub struct Outcome {
 pub struct CheckoutFailure {
     /// The path from the top of the worktree.
     pub path: BString,
-    /// The error.
+    /// The error. Its kind is one of [`ErrorKind`](crate::ErrorKind), which is more precise than that of
+    /// the operation.
     pub error: Error,
+}
+
+/// The error with the kind that an operation on the repository has for it.
+impl From<CheckoutFailure> for pronto_config::Error {
+    fn from(failure: CheckoutFailure) -> Self {
+        failure.error.map_kind(pronto_config::ErrorKind::from)
+    }
 }

@@ -35,6 +35,22 @@ pub enum ErrorKind {
 /// An error of this crate.
 pub type Error = pronto_io::error::Error<ErrorKind>;
 
+/// The kind of a repository's error that corresponds to a kind of this crate.
+impl From<ErrorKind> for pronto_config::ErrorKind {
+    fn from(kind: ErrorKind) -> Self {
+        use pronto_config::ErrorKind as Repository;
+        match kind {
+            ErrorKind::MissingObject => Repository::MissingObject,
+            ErrorKind::CorruptObject => Repository::Corrupt,
+            ErrorKind::Interrupted => Repository::Interrupted,
+            ErrorKind::WouldLose => Repository::Refused,
+            ErrorKind::Io | ErrorKind::UnreadableObject => Repository::Io,
+            ErrorKind::HostilePath => Repository::Hostile,
+            _ => Repository::Worktree,
+        }
+    }
+}
+
 impl From<pronto_io::interrupt::Interrupted> for ErrorKind {
     fn from(_: pronto_io::interrupt::Interrupted) -> Self {
         ErrorKind::Interrupted

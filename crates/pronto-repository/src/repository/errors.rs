@@ -49,16 +49,7 @@ pub fn from_pack(error: pronto_pack::Error) -> Error {
 
 /// Converts an error of the worktree crate, and keeps its kind where there is an equivalent.
 pub fn from_worktree(error: pronto_worktree::Error) -> Error {
-    use pronto_worktree::ErrorKind as Below;
-    error.map_kind(|kind| match kind {
-        Below::MissingObject => ErrorKind::MissingObject,
-        Below::CorruptObject => ErrorKind::Corrupt,
-        Below::Interrupted => ErrorKind::Interrupted,
-        Below::WouldLose => ErrorKind::Refused,
-        Below::Io | Below::UnreadableObject => ErrorKind::Io,
-        Below::HostilePath => ErrorKind::Hostile,
-        _ => ErrorKind::Worktree,
-    })
+    error.map_kind(ErrorKind::from)
 }
 
 /// Converts an error of the index file, and keeps its kind where there is an equivalent.

@@ -7,7 +7,7 @@ use bstr::BString;
 use pronto_hash::ObjectId;
 
 use crate::checkout_tree;
-use crate::{Error, Repository, Result, hooks};
+use crate::{Error, ErrorKind, Repository, Result, hooks};
 
 /// The result of a clone.
 #[derive(Debug)]
@@ -37,6 +37,23 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Returns the outcome if all files could be checked out, and otherwise the reason of the first
+    /// failure as an error. The repository is complete even then.
+    ///
+    /// # Errors
+    /// Fails with the kind of the error of the first file that could not be written, or with
+    /// [`ErrorKind::Hostile`] or [`ErrorKind::MissingObject`] if no file could be written.
+    pub fn into_result(mut self) -> Result<Self> {
+        if let Some(error) = self.checkout_error {
+            return Err(error);
+        }
+        self.checkout = self.checkout.into_result()?;
+        match self.checkout_failed {
+            false => Ok(self),
+            true => Err(Error::new(ErrorKind::Worktree, "the checkout failed")),
+        }
+    }
+
     /// Runs the hooks `post-index-change` and `post-checkout` if files were checked out. Returns
     /// the exit code of `post-checkout` if that hook failed.
     ///
