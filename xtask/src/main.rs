@@ -4,6 +4,8 @@
 //!   lowers the exemptions.
 //! - `cargo xtask docs`: writes the command reference, the manual pages and the completions from
 //!   the definitions of the arguments; `--check` lists stale files.
+//! - `cargo xtask exports DIRECTORY`: lists the types in the documentation of crate `pronto` (made by
+//!   `cargo doc`, in `DIRECTORY`) that the crate does not export.
 //! - `cargo xtask demo [DIRECTORY]`: builds pronto and compares it with git on 50,000 files.
 //! - `cargo xtask explore [--program PATH] [--seed N] [--count N | --seconds N] [--replay
 //!   SEED:NUMBER] [--table FILE] [--keep DIRECTORY] [--show-known] [--teeth all|NAME,...|check
@@ -25,6 +27,7 @@
 
 mod demo;
 mod explore;
+mod exports;
 mod git_suite;
 mod reference_git;
 mod site;
@@ -41,6 +44,7 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::run(&root()),
         ["tidy", "--ratchet"] => tidy::ratchet(&root()),
         ["docs", arguments @ ..] => docs(&root(), arguments),
+        ["exports", directory] => exports::run(Path::new(directory)),
         ["demo", arguments @ ..] => demo::run(&root(), arguments),
         ["explore", arguments @ ..] => explore::run(&root(), arguments),
         ["git-suite", arguments @ ..] => git_suite::run(&root(), arguments),
@@ -49,8 +53,8 @@ fn main() -> ExitCode {
         ["site", arguments @ ..] => site::run(&root(), arguments),
         ["startup"] => startup::run(&root()),
         _ => vec![
-            "usage: cargo xtask tidy [--ratchet] | docs [--check] | demo [DIRECTORY] | site [DIRECTORY] | startup \
-             | explore [--program PATH] [--seed N] [--count N | --seconds N] [--replay SEED:NUMBER] [--table FILE] \
+            "usage: cargo xtask tidy [--ratchet] | docs [--check] | exports DIRECTORY | demo [DIRECTORY] \
+             | site [DIRECTORY] | startup | explore [--program PATH] [--seed N] [--count N | --seconds N] [--replay SEED:NUMBER] [--table FILE] \
              [--keep DIRECTORY] [--show-known] [--teeth all|NAME,...|check [--planted PATH]] \
              | reference-git [--print] [--update] [--source DIRECTORY] \
              | git-suite [--native] [--program PATH] [--served [--server PATH]] [SCRIPT...]"

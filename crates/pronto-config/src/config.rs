@@ -18,7 +18,7 @@ use std::sync::OnceLock;
 
 use bstr::{BStr, BString, ByteSlice};
 
-pub use crate::url::{NormalUrl, UrlMatch};
+pub use crate::url::{NormalUrl, UrlMatch, UrlParts};
 pub use crate::value;
 pub use key::{ConfigKey, canonical};
 pub use load::Loader;

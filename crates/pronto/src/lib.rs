@@ -54,9 +54,7 @@
 //! add::add(&repository, &add::Options::default(), &watch)?;
 //! let mut options = commit::Options::default();
 //! options.message = "Continue the notes".into();
-//! let commit::Outcome::Done(id) = commit::commit(&repository, &options, &watch)? else {
-//!     unreachable!("the message is not empty");
-//! };
+//! let id = commit::commit(&repository, &options, &watch)?.into_result()?;
 //! assert_eq!(repository.head()?.id(), Some(id));
 //!
 //! // Fetch new commits from the repository that was cloned.
@@ -109,7 +107,7 @@
 //! | resolve revisions, walk history, read refs | [`revision`], [`reachable`], [`reflog`], [`refs`], [`history`] |
 //! | read and check objects | [`objects`], [`links`], [`fsck`], [`gitmodules`] |
 //! | store objects | [`pack_objects`], [`packs`], [`repack`], [`prune`], [`bitmaps`], [`commit_graph`], [`multi_pack_index`], [`maintenance`] |
-//! | use the types that occur in function signatures | [`hash`], [`index`], [`io`], [`object_store`], [`pack`], [`worktree`], [`wire`], [`signing`], [`bstr`] |
+//! | use the types that occur in function signatures | [`hash`], [`index`], [`io`], [`object_store`], [`pack`], [`reftable`], [`worktree`], [`wire`], [`signing`], [`bstr`] |
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod clone;
@@ -117,6 +115,7 @@ pub mod configured_remotes;
 pub mod ls_remote;
 pub mod maintenance;
 pub mod submodules;
+mod types;
 
 pub use pronto_operations::{
     add, archive, attributes, checkout_index, checkout_paths, checkout_tree, clean, commit, diff,
@@ -146,64 +145,4 @@ pub use pronto_io::interrupt::Interrupt;
 pub use pronto_io::progress::{Meter, Progress, ProgressMessage};
 pub use pronto_io::watch::Watch;
 
-/// Object ids and the hash functions that make them (`extensions.objectFormat`).
-pub mod hash {
-    pub use pronto_hash::{IdCache, Kind, ObjectId, oid, parse_hex};
-}
-
-/// The index as [`Repository::index`] reads it.
-pub mod index {
-    pub use pronto_index::{Entry, EntryRef, Flags, Index, IndexContent, IndexVersion, Stat, mode};
-}
-
-/// Parts of signatures that have nothing to do with Git: directories, memory budgets, file removal.
-pub mod io {
-    pub use pronto_io::budget::RequestBudget;
-    pub use pronto_io::cleanup::Guard;
-    pub use pronto_io::dir::{BlockSharing, Directory, SkipReason};
-    pub use pronto_io::error::reason;
-}
-
-/// Objects by id: the loose objects and packs of a repository and of its alternates.
-pub mod object_store {
-    pub use pronto_odb::packing::{
-        BitmapSubset, Options as PackingOptions, PackContents, PackCounts, PackMember,
-    };
-    pub use pronto_odb::{Bitmapped, Error, ErrorKind, Store};
-    pub use pronto_pack::bitmap::Bits;
-}
-
-/// Types of pack files, bundles and commit-graphs.
-pub mod pack {
-    pub use pronto_pack::bundle::{BundleHeader, BundleRef, Prerequisite};
-    pub use pronto_pack::commit_graph::{ChangedPaths, CommitGraph, GraphPosition, Remark};
-    pub use pronto_pack::indexer::{
-        ExistingObjects, Inspect, Options as IndexOptions, Outcome as IndexOutcome,
-    };
-    pub use pronto_pack::writer::sink::Streamed;
-}
-
-/// Types of signed pushes (`receive.certNonceSeed`).
-pub mod signing {
-    pub use pronto_signing::Nonces;
-}
-
-/// Types of Git's protocols: addresses, advertised refs, negotiation.
-pub mod wire {
-    pub use pronto_wire::address::{RemoteAddress, is_url};
-    pub use pronto_wire::advertisement::{ProtocolVersion, RemoteRef};
-    pub use pronto_wire::client::{FetchClient, IncomingPack};
-    pub use pronto_wire::fetch::{Deepen, Request, ShallowUpdate};
-    pub use pronto_wire::policy::TransportPolicy;
-    pub use pronto_wire::push::RewrittenRef;
-    pub use pronto_wire::transport::AddressFamily;
-}
-
-/// Types of files in a worktree: what a checkout reports, filters, pathspecs, sparse patterns.
-pub mod worktree {
-    pub use pronto_worktree::checkout::{CheckoutFailure, CheckoutWarning};
-    pub use pronto_worktree::filter::{FilterWarning, Settings as FilterSettings, ToGit};
-    pub use pronto_worktree::pathspec::Pathspec;
-    pub use pronto_worktree::sparse::{Leftover, Sparse, SparseDefinition};
-    pub use pronto_worktree::unpack::Refusals;
-}
+pub use types::{hash, index, io, object_store, pack, reftable, signing, wire, worktree};
