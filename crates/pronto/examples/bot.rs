@@ -16,9 +16,9 @@ use std::thread;
 use std::time::Duration;
 
 use pronto::bstr::BStr;
-use pronto::push::{self, PushRemote, PushStatus};
+use pronto::push::PushStatus;
 use pronto::{Environment, ErrorKind, Meter, Progress, ProgressMessage, Repository, Result, Watch};
-use pronto::{add, clone, commit, switch};
+use pronto::{add, clone, commit, push_remote, switch};
 
 #[path = "shared/hints.rs"]
 mod hints;
@@ -100,39 +100,26 @@ fn run(url: &str, directory: &str, branch: &str, file: &str, watch: &Watch<'_>) 
     for warning in &cloned.warnings {
         eprintln!("warning: {warning}");
     }
-    if let Some(error) = cloned.checkout_error {
-        return Err(error);
-    }
-    let repository = cloned.repository;
+    let repository = cloned.into_result()?.repository;
 
     create_branch(&repository, branch, watch)?;
     append(&directory.join(file), "One more line from the bot.\n")
         .map_err(|error| failure(ErrorKind::Io, format!("cannot edit {file}: {error}")))?;
 
-    // An absolute path, because this process runs elsewhere; in the spelling of the repository,
-    // because a path that leads there by `..` counts as outside.
-    let path = repository.require_work_tree()?.join(file);
+    // An absolute path, because this process runs elsewhere.
+    let path = directory.join(file);
     let mut options = add::Options::default();
-    options.pathspec = repository.pathspec([BStr::new(path.as_os_str().as_encoded_bytes())])?;
-    let staged = add::add(&repository, &options, watch)?;
-    if staged.failed {
-        return Err(failure(
-            ErrorKind::InvalidInput,
-            format!("{:?}", staged.events),
-        ));
+    options.pathspec =
+        repository.literal_pathspec([BStr::new(path.as_os_str().as_encoded_bytes())])?;
+    let staged = add::add(&repository, &options, watch)?.into_result()?;
+    for event in &staged.events {
+        eprintln!("note: {event:?}");
     }
 
     let mut options = commit::Options::default();
     options.message = format!("Add a line to {file}\n").into();
-    match commit::commit(&repository, &options, watch)? {
-        commit::Outcome::Done(id) => println!("committed {id}"),
-        other => {
-            return Err(failure(
-                ErrorKind::Refused,
-                format!("not committed: {other:?}"),
-            ));
-        }
-    }
+    let id = commit::commit(&repository, &options, watch)?.into_result()?;
+    println!("committed {id}");
     push_branch(&repository, branch, watch)
 }
 
@@ -149,48 +136,25 @@ fn create_branch(repository: &Repository, branch: &str, watch: &Watch<'_>) -> Re
     new.name = branch.into();
     let mut options = switch::Options::default();
     options.create = Some(new);
-    match switch::switch(repository, &options, watch)? {
-        switch::Outcome::Done(report) => {
-            eprintln!("now at {:?}", report.new_head);
-            Ok(())
-        }
-        other => Err(failure(
-            ErrorKind::Refused,
-            format!("not switched: {other:?}"),
-        )),
-    }
+    let report = switch::switch(repository, &options, watch)?.into_result()?;
+    eprintln!("now at {:?}", report.new_head);
+    Ok(())
 }
 
 fn push_branch(repository: &Repository, branch: &str, watch: &Watch<'_>) -> Result<()> {
-    let remote = PushRemote::find(repository, "origin".into())?;
-    let mut options = push::Options::configured(repository.config())?;
-    options.specs = vec![push::expand_spec(repository, &remote, branch.into())?];
-    options.set_upstream = true;
-    for url in &remote.urls {
-        let outcome = push::push(repository, &remote, url.as_ref(), &options, watch)?;
-        for pushed in outcome
-            .refs
-            .iter()
-            .filter(|pushed| pushed.status != PushStatus::None)
-        {
-            let remark = pushed.remark.as_deref().unwrap_or("no remark");
-            println!(
-                "{url}: {} {}..{} {:?} ({remark})",
-                pushed.name, pushed.old, pushed.new, pushed.status
-            );
+    let mut options = push_remote::Options::configured(repository.config())?;
+    options.refspecs = vec![branch.into()];
+    options.push.set_upstream = true;
+    for pushed in push_remote::push_remote(repository, &options, watch)? {
+        let url = pushed.url;
+        for update in pushed.outcome.into_result()?.refs {
+            if update.status != PushStatus::None {
+                let (name, old, new) = (&update.name, update.old, update.new);
+                println!("{url}: {name} {old}..{new} ({})", update.status);
+            }
         }
-        if outcome.has_errors() {
-            return Err(failure(
-                ErrorKind::Refused,
-                format!("{url} did not take the branch"),
-            ));
-        }
-        for upstream in &outcome.upstreams {
-            let (name, followed) = (upstream.branch.as_ref(), upstream.followed.as_ref());
-            eprintln!(
-                "{}",
-                switch::set_upstream(repository, name, "origin".into(), followed)?
-            );
+        for upstream in &pushed.upstreams {
+            eprintln!("{upstream}");
         }
     }
     Ok(())

@@ -11,7 +11,6 @@ use std::process::ExitCode;
 
 use pronto::bstr::{BStr, ByteSlice};
 use pronto::status::{ChangeKind, ConflictStages, Divergence, Pathspec};
-use pronto::worktree::CheckoutFailure;
 use pronto::{Environment, ErrorKind, Repository, Result, Watch};
 use pronto::{add, checkout_paths, reset, status};
 
@@ -51,7 +50,7 @@ fn run(arguments: &[&str]) -> Result<()> {
 
 /// Returns a pathspec for one path: a name in an editor is not a pattern.
 fn only(repository: &Repository, path: &str) -> Result<Pathspec> {
-    repository.pathspec([BStr::new(&format!(":(literal){path}"))])
+    repository.literal_pathspec([BStr::new(path)])
 }
 
 fn show_status(repository: &Repository) -> Result<()> {
@@ -109,45 +108,22 @@ fn stage(repository: &Repository, path: &str) -> Result<()> {
     let mut options = add::Options::default();
     options.pathspec = only(repository, path)?;
     let report = add::add(repository, &options, &Watch::none())?;
-    for event in &report.events {
-        match event {
-            add::Event::Unmatched(path) => eprintln!("error: no such file: {path}"),
-            add::Event::Ignored(paths) => eprintln!("error: ignored: {paths:?}"),
-            add::Event::Failure(reason) => eprintln!("error: {reason}"),
-            other => eprintln!("note: {other:?}"),
-        }
-    }
-    if report.failed {
-        return Err(failure(
-            ErrorKind::InvalidInput,
-            "not everything was staged",
-        ));
-    }
-    Ok(())
+    report.into_result().map(drop)
 }
 
 fn unstage(repository: &Repository, path: &str) -> Result<()> {
     // Before the first commit, HEAD stands for the empty tree here.
     let mut options = reset::Options::new(reset::target(repository, "HEAD".into(), true)?);
     options.pathspec = only(repository, path)?;
-    match reset::reset(repository, &options, &Watch::none())? {
-        reset::Outcome::Done(_) => Ok(()),
-        other => Err(failure(
-            ErrorKind::Refused,
-            format!("not unstaged: {other:?}"),
-        )),
-    }
+    let outcome = reset::reset(repository, &options, &Watch::none())?;
+    outcome.into_result().map(drop)
 }
 
 fn discard(repository: &Repository, path: &str) -> Result<()> {
     let options = checkout_paths::Options::new(only(repository, path)?);
     let report = checkout_paths::checkout_paths(repository, &options, &Watch::none())?;
-    if let Some(error) = report.errors.first() {
-        return Err(failure(ErrorKind::Refused, error.to_string()));
-    }
-    println!("restored {} file(s)", report.updated);
-    let failed = |it: &CheckoutFailure| Err(failure(ErrorKind::Worktree, it.error.to_string()));
-    report.failed.first().map_or(Ok(()), failed)
+    println!("restored {} file(s)", report.into_result()?.updated);
+    Ok(())
 }
 
 fn branches(repository: &Repository) -> Result<()> {

@@ -1,4 +1,4 @@
-//! The operations of a forge: `forge REPO refs|tree REV|upload-pack|receive-pack`. With `upload-pack` and
+//! The operations of a forge: `forge REPO refs|tree REV|commit REV|upload-pack|receive-pack`. With `upload-pack` and
 //! `receive-pack`, it is the other side of `git fetch` and `git push`.
 
 #![allow(
@@ -15,11 +15,10 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use pronto::diff::{self, TreeDiffDepth};
 use pronto::index::mode;
 use pronto::receive_pack::{self, ReceiveStreams};
 use pronto::refs::HeadValue;
-use pronto::upload_pack::{self, ConversationEnd, UploadStreams};
+use pronto::upload_pack::{self, UploadStreams};
 use pronto::{Environment, ErrorKind, Notice, Notices, ObjectKind, Repository, Result, Watch};
 
 #[path = "shared/hints.rs"]
@@ -27,7 +26,7 @@ mod hints;
 
 use hints::{conclude, failure};
 
-const USAGE: &str = "forge REPO refs|tree REV|upload-pack|receive-pack";
+const USAGE: &str = "forge REPO refs|tree REV|commit REV|upload-pack|receive-pack";
 
 /// Writes the notices of the library to the log of the server.
 struct Log;
@@ -49,6 +48,7 @@ fn run(arguments: &[&str]) -> Result<()> {
     match arguments {
         [path, "refs"] => refs(&open(path, &environment)?),
         [path, "tree", revision] => tree(&open(path, &environment)?, revision),
+        [path, "commit", revision] => show(&open(path, &environment)?, revision),
         [path, "upload-pack"] => send(path, &environment),
         [path, "receive-pack"] => receive(path, &environment),
         _ => Err(failure(ErrorKind::InvalidInput, USAGE)),
@@ -77,32 +77,26 @@ fn refs(repository: &Repository) -> Result<()> {
 }
 
 fn tree(repository: &Repository, revision: &str) -> Result<()> {
-    let tree = repository.resolve_tree(revision)?;
-    // The entries of a tree are its differences from the empty tree.
-    let depth = TreeDiffDepth {
-        recursive: false,
-        show_trees: true,
-    };
-    let options = diff::Options::default();
-    let result = diff::trees(
-        repository,
-        None,
-        Some(tree),
-        depth,
-        &options,
-        &Watch::none(),
-    )?;
-    for entry in &result.differences {
-        let Some(side) = entry.new else { continue };
-        let kind = match side.mode & mode::TYPE {
-            kind if kind == mode::TREE & mode::TYPE => "directory",
-            kind if kind == mode::GITLINK & mode::TYPE => "submodule",
-            kind if kind == mode::SYMLINK & mode::TYPE => "link",
-            _ if side.mode == mode::EXECUTABLE => "program",
+    for entry in repository.tree(&repository.resolve_tree(revision)?)? {
+        let kind = match entry.kind() {
+            ObjectKind::Tree => "directory",
+            ObjectKind::Commit => "submodule",
+            _ if entry.mode & mode::TYPE == mode::SYMLINK & mode::TYPE => "link",
+            _ if entry.mode == mode::EXECUTABLE => "program",
             _ => "file",
         };
-        println!("{:06o} {} {kind:9} {}", side.mode, side.id, entry.path);
+        println!("{:06o} {} {kind:9} {}", entry.mode, entry.id, entry.name);
     }
+    Ok(())
+}
+
+fn show(repository: &Repository, revision: &str) -> Result<()> {
+    let commit = repository.commit(&repository.resolve_commit(revision)?)?;
+    println!("commit {}", commit.id);
+    if let Some(author) = &commit.author {
+        println!("author {} <{}>", author.name, author.email);
+    }
+    println!("{}", commit.subject());
     Ok(())
 }
 
@@ -130,11 +124,7 @@ fn send(path: &str, environment: &Environment) -> Result<()> {
         input: &mut input,
         output: &mut output,
     };
-    match upload_pack::answer(&repository, &options, streams, &Watch::none())? {
-        ConversationEnd::Served => Ok(()),
-        ConversationEnd::Refused(reason) => Err(failure(ErrorKind::Refused, reason.to_string())),
-        ConversationEnd::Aborted(reason) => Err(failure(ErrorKind::Object, reason.to_string())),
-    }
+    upload_pack::answer(&repository, &options, streams, &Watch::none())?.into_result()
 }
 
 fn receive(path: &str, environment: &Environment) -> Result<()> {

@@ -68,6 +68,239 @@
 //! The examples `editor`, `forge` and `bot` of this crate are whole programs: staging and branches, serving `git fetch`
 //! and `git push`, and a clone that is changed and pushed with progress.
 //!
+//! # Revisions, commits and trees
+//!
+//! [`Repository::resolve`] and its siblings find the object of a revision. [`Repository::commit`] and
+//! [`Repository::tree`] read objects as data, and [`history`] walks many commits.
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let directory = tempfile::tempdir()?;
+//! # let top = directory.path().canonicalize()?;
+//! # let mut environment = pronto::Environment::empty(&top);
+//! # environment.set("GIT_CONFIG_NOSYSTEM", "1");
+//! # for role in ["AUTHOR", "COMMITTER"] {
+//! #     environment.set(format!("GIT_{role}_NAME"), "A U Thor");
+//! #     environment.set(format!("GIT_{role}_EMAIL"), "author@example.com");
+//! # }
+//! # let mut options = pronto::init::Options::default();
+//! # options.work_tree = Some(top.clone());
+//! # options.initial_branch = Some("main".into());
+//! # let repository = pronto::Repository::init(&top.join(".git"), &options, &environment)?.repository;
+//! # std::fs::write(top.join("notes"), "one\n")?;
+//! # pronto::add::add(&repository, &pronto::add::Options::default(), &pronto::Watch::none())?;
+//! # let mut options = pronto::commit::Options::default();
+//! # options.message = "Begin the notes".into();
+//! # pronto::commit::commit(&repository, &options, &pronto::Watch::none())?.into_result()?;
+//! let id = repository.resolve_commit("main")?;
+//! let commit = repository.commit(&id)?;
+//! assert_eq!(commit.subject(), "Begin the notes");
+//! for entry in repository.tree(&commit.tree)? {
+//!     println!("{:06o} {} {}", entry.mode, entry.id, entry.name);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Refs and branches
+//!
+//! [`Repository::head`] and [`Repository::refs`] read refs. A transaction changes refs, all or none, and only if
+//! they have the expected values. [`switch`](mod@switch) checks out branches.
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let directory = tempfile::tempdir()?;
+//! # let top = directory.path().canonicalize()?;
+//! # let mut environment = pronto::Environment::empty(&top);
+//! # environment.set("GIT_CONFIG_NOSYSTEM", "1");
+//! # for role in ["AUTHOR", "COMMITTER"] {
+//! #     environment.set(format!("GIT_{role}_NAME"), "A U Thor");
+//! #     environment.set(format!("GIT_{role}_EMAIL"), "author@example.com");
+//! # }
+//! # let mut options = pronto::init::Options::default();
+//! # options.work_tree = Some(top.clone());
+//! # options.initial_branch = Some("main".into());
+//! # let repository = pronto::Repository::init(&top.join(".git"), &options, &environment)?.repository;
+//! # std::fs::write(top.join("notes"), "one\n")?;
+//! # pronto::add::add(&repository, &pronto::add::Options::default(), &pronto::Watch::none())?;
+//! # let mut options = pronto::commit::Options::default();
+//! # options.message = "Begin the notes".into();
+//! # pronto::commit::commit(&repository, &options, &pronto::Watch::none())?.into_result()?;
+//! use pronto::refs::ExpectedValue;
+//! use pronto::{Watch, switch};
+//! use std::ops::ControlFlow;
+//!
+//! repository.refs().for_each("refs/heads/", |branch| {
+//!     println!("{} {}", branch.id, branch.name);
+//!     Ok(ControlFlow::Continue(()))
+//! })?;
+//!
+//! // Create a branch without switching to it.
+//! let id = repository.resolve_commit("main")?;
+//! let mut transaction = repository.transaction();
+//! transaction.update("refs/heads/topic", id, ExpectedValue::Missing, "branch: Created from main");
+//! transaction.commit()?;
+//!
+//! // Create another branch and switch to it.
+//! let mut branch = switch::NewBranch::default();
+//! branch.name = "next".into();
+//! let mut options = switch::Options::default();
+//! options.create = Some(branch);
+//! let report = switch::switch(&repository, &options, &Watch::none())?.into_result()?;
+//! assert!(report.local_changes.is_empty());
+//! assert_eq!(repository.head()?.branch(), Some("next".into()));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Pathspecs
+//!
+//! Operations on files take a pathspec. Relative paths are relative to the directory with which the repository was
+//! discovered ([`Repository::prefix`]). The default pathspec matches all paths.
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let directory = tempfile::tempdir()?;
+//! # let top = directory.path().canonicalize()?;
+//! # let mut environment = pronto::Environment::empty(&top);
+//! # environment.set("GIT_CONFIG_NOSYSTEM", "1");
+//! # for role in ["AUTHOR", "COMMITTER"] {
+//! #     environment.set(format!("GIT_{role}_NAME"), "A U Thor");
+//! #     environment.set(format!("GIT_{role}_EMAIL"), "author@example.com");
+//! # }
+//! # let mut options = pronto::init::Options::default();
+//! # options.work_tree = Some(top.clone());
+//! # options.initial_branch = Some("main".into());
+//! # let repository = pronto::Repository::init(&top.join(".git"), &options, &environment)?.repository;
+//! # std::fs::write(top.join("notes"), "one\n")?;
+//! # pronto::add::add(&repository, &pronto::add::Options::default(), &pronto::Watch::none())?;
+//! # let mut options = pronto::commit::Options::default();
+//! # options.message = "Begin the notes".into();
+//! # pronto::commit::commit(&repository, &options, &pronto::Watch::none())?.into_result()?;
+//! use pronto::{Watch, add};
+//!
+//! std::fs::write(top.join("a[1]"), "new\n")?;
+//! let mut options = add::Options::default();
+//! // The name of a file is not a pattern.
+//! options.pathspec = repository.literal_pathspec(["a[1]".into()])?;
+//! let report = add::add(&repository, &options, &Watch::none())?.into_result()?;
+//! assert!(report.events.is_empty());
+//! // A pattern, and a path that it excludes.
+//! options.pathspec = repository.pathspec(["*.rs".into(), ":!generated".into()])?;
+//! # let _ = options;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Pushes
+//!
+//! [`push_remote`](mod@push_remote) does the same as `git push`. [`push`](mod@push) pushes given refspecs to one URL.
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let directory = tempfile::tempdir()?;
+//! # let top = directory.path().canonicalize()?;
+//! # let mut environment = pronto::Environment::empty(&top);
+//! # environment.set("GIT_CONFIG_NOSYSTEM", "1");
+//! # environment.set("PATH", std::env::var_os("PATH").unwrap_or_default());
+//! # for role in ["AUTHOR", "COMMITTER"] {
+//! #     environment.set(format!("GIT_{role}_NAME"), "A U Thor");
+//! #     environment.set(format!("GIT_{role}_EMAIL"), "author@example.com");
+//! # }
+//! # let mut options = pronto::init::Options::default();
+//! # options.work_tree = Some(top.clone());
+//! # options.initial_branch = Some("main".into());
+//! # let repository = pronto::Repository::init(&top.join(".git"), &options, &environment)?.repository;
+//! # std::fs::write(top.join("notes"), "one\n")?;
+//! # pronto::add::add(&repository, &pronto::add::Options::default(), &pronto::Watch::none())?;
+//! # let mut options = pronto::commit::Options::default();
+//! # options.message = "Begin the notes".into();
+//! # pronto::commit::commit(&repository, &options, &pronto::Watch::none())?.into_result()?;
+//! use pronto::{Watch, push_remote};
+//!
+//! # let project = top.join("project.git");
+//! # pronto::Repository::init(&project, &pronto::init::Options::default(), &environment)?;
+//! let mut options = push_remote::Options::configured(repository.config())?;
+//! // A remote or an address. The default is the remote of the current branch.
+//! options.remote = Some(project.to_string_lossy().as_bytes().into());
+//! options.refspecs = vec!["main".into()];
+//! for pushed in push_remote::push_remote(&repository, &options, &Watch::none())? {
+//!     let outcome = pushed.outcome.into_result()?;
+//!     for update in &outcome.refs {
+//!         println!("{}: {} ({})", pushed.url, update.name, update.status);
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Errors
+//!
+//! An [`Error`] has a kind, a message, and the path, object and advice that belong to it. An operation that works on many
+//! files or refs returns `Ok` with the failures of single ones in its report. `into_result` of the report makes an error of
+//! the first failure. Types of lower crates keep their own kinds: [`worktree::ErrorKind`], [`object_store::ErrorKind`].
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let directory = tempfile::tempdir()?;
+//! # let top = directory.path().canonicalize()?;
+//! # let mut environment = pronto::Environment::empty(&top);
+//! # environment.set("GIT_CONFIG_NOSYSTEM", "1");
+//! # for role in ["AUTHOR", "COMMITTER"] {
+//! #     environment.set(format!("GIT_{role}_NAME"), "A U Thor");
+//! #     environment.set(format!("GIT_{role}_EMAIL"), "author@example.com");
+//! # }
+//! # let mut options = pronto::init::Options::default();
+//! # options.work_tree = Some(top.clone());
+//! # options.initial_branch = Some("main".into());
+//! # let repository = pronto::Repository::init(&top.join(".git"), &options, &environment)?.repository;
+//! # std::fs::write(top.join("notes"), "one\n")?;
+//! # pronto::add::add(&repository, &pronto::add::Options::default(), &pronto::Watch::none())?;
+//! # let mut options = pronto::commit::Options::default();
+//! # options.message = "Begin the notes".into();
+//! # pronto::commit::commit(&repository, &options, &pronto::Watch::none())?.into_result()?;
+//! use pronto::ErrorKind;
+//!
+//! let error = repository.resolve("no-such-branch").expect_err("there is no such branch");
+//! match error.kind() {
+//!     ErrorKind::UnknownRevision => eprintln!("error: {error}"),
+//!     // The library lacks a feature: git can do it.
+//!     ErrorKind::Unsupported => eprintln!("use git: {error}"),
+//!     _ => return Err(error.into()),
+//! }
+//! if let Some(advice) = error.hint() {
+//!     eprintln!("hint: {advice}");
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Serving
+//!
+//! [`upload_pack`] and [`receive_pack`] are the other sides of `git fetch` and `git push`. They speak through a pair of
+//! streams: see [`UploadStreams`](upload_pack::UploadStreams).
+//!
+//! ```no_run
+//! use pronto::receive_pack::{self, ReceiveStreams};
+//! use pronto::{Environment, Result, Watch};
+//! use std::net::TcpStream;
+//! use std::path::Path;
+//!
+//! fn receive(path: &Path, connection: &TcpStream, environment: &Environment) -> Result<()> {
+//!     let repository = receive_pack::find(path, environment)?;
+//!     // The program that updates the worktree of a repository that is not bare.
+//!     let options = receive_pack::Options::new("git");
+//!     let (mut input, mut output) = (connection, connection);
+//!     let streams = ReceiveStreams {
+//!         input: &mut input,
+//!         output: &mut output,
+//!     };
+//!     let outcome = receive_pack::serve(&repository, &options, streams, &Watch::none())?;
+//!     println!("maintenance is due: {}", outcome.maintains);
+//!     Ok(())
+//! }
+//! ```
+//!
 //! # Conventions
 //!
 //! A query that every caller needs is a method of [`Repository`]. An operation is a function in the
@@ -98,7 +331,7 @@
 //! | task | modules |
 //! |---|---|
 //! | open, discover or make a repository | [`Repository`], [`init`], [`environment`], [`config`] |
-//! | copy a repository, exchange history | [`clone`](mod@clone), [`fetch`], [`push`], [`bundle`], [`bundle_uri`], [`submodules`], [`ls_remote`], [`remote`], [`configured_remotes`], [`upload_pack`], [`receive_pack`] |
+//! | copy a repository, exchange history | [`clone`](mod@clone), [`fetch`], [`push`], [`push_remote`](mod@push_remote), [`bundle`], [`bundle_uri`], [`submodules`], [`ls_remote`], [`remote`], [`configured_remotes`], [`upload_pack`], [`receive_pack`] |
 //! | inspect files | [`status`], [`diff`], [`attributes`], [`monitor`], [`archive`] |
 //! | change the index | [`add`], [`update_index`], [`read_tree`], [`write_tree`], [`refresh`] |
 //! | change files and branches | [`switch`], [`reset`], [`checkout_paths`], [`checkout_index`], [`clean`], [`merge`] |
@@ -114,6 +347,7 @@ pub mod clone;
 pub mod configured_remotes;
 pub mod ls_remote;
 pub mod maintenance;
+pub mod push_remote;
 pub mod submodules;
 mod types;
 

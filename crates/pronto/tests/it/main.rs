@@ -2,9 +2,11 @@
 
 mod caches;
 mod commit_graphs;
+mod contents;
 mod defaults;
 mod discovery;
 mod examples;
+mod failures;
 mod fsck;
 mod index_operations;
 mod init;
