@@ -134,7 +134,8 @@ impl Environment {
         self.server.as_deref()
     }
 
-    /// Sets the program that serves local repositories. Default: git.
+    /// Sets the program that serves local repositories with the arguments `upload-pack PATH`. Default:
+    /// `git` in the search path (`PATH`).
     pub fn set_server(&mut self, program: impl Into<PathBuf>) {
         self.server = Some(program.into());
     }

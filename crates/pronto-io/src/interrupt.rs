@@ -22,8 +22,10 @@ impl Interrupt {
     /// Returns an interrupt that shares the flag and has the deadline `end`.
     ///
     /// ```
+    /// # mod pronto { pub use pronto_io::interrupt::Interrupt; }
+    /// use pronto::Interrupt;
     /// use std::time::Instant;
-    /// use pronto_io::interrupt::Interrupt;
+    ///
     /// let interrupt = Interrupt::new();
     /// assert!(interrupt.until(Instant::now()).is_triggered());
     /// assert!(!interrupt.is_triggered());

@@ -12,8 +12,9 @@ static NEVER: LazyLock<Interrupt> = LazyLock::new(Interrupt::new);
 /// The observer of an operation: it receives the progress and may interrupt the operation.
 ///
 /// ```
-/// use pronto_io::interrupt::Interrupt;
-/// use pronto_io::watch::Watch;
+/// # mod pronto { pub use pronto_io::{interrupt::Interrupt, watch::Watch}; }
+/// use pronto::{Interrupt, Watch};
+///
 /// let interrupt = Interrupt::new();
 /// let watch = Watch::none().with_interrupt(&interrupt);
 /// interrupt.trigger();

@@ -44,7 +44,7 @@ impl Stages {
     }
 }
 
-/// Options of `git checkout-index`.
+/// Options of `git checkout-index`. The default is the command without options.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Options {

@@ -67,7 +67,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// Returns the options of `git restore` of the paths that `pathspec` matches.
+    /// Returns the options of `git restore` of the paths that `pathspec` matches: only the worktree is
+    /// restored, from the index.
     pub fn new(pathspec: Pathspec) -> Self {
         Options {
             source: None,

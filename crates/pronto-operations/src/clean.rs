@@ -32,7 +32,7 @@ pub enum CleanSelection {
     All,
 }
 
-/// Options of `git clean`.
+/// Options of `git clean`. The default is `git clean --force`.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Options {

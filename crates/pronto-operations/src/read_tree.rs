@@ -35,7 +35,7 @@ pub enum Mode {
     Prefix(BString),
 }
 
-/// Options of `git read-tree`.
+/// Options of `git read-tree`. The default is the command without options.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Options {

@@ -88,7 +88,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Returns the options of `git reset` to `to`.
+    /// Returns the options of `git reset` to `to`: a mixed reset of the whole index.
     pub fn new(to: ResetTarget) -> Self {
         Options {
             to,

@@ -55,7 +55,7 @@ pub use tracking::{Divergence, TrackedUpstream};
 pub use tracking::{ahead_behind, upstream};
 pub(crate) use untracked_cache::new_untracked_cache;
 
-/// Options of `git status`.
+/// Options of `git status`. The default is the command without options.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {

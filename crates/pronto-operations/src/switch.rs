@@ -35,7 +35,7 @@ pub use state::refuse_while_in_progress;
 pub(crate) use branch::Point;
 pub(crate) use move_files::MovedFiles;
 
-/// Options of `git switch`.
+/// Options of `git switch`. By default, each flag is off, and `HEAD` stays where it is.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Options {

@@ -88,7 +88,7 @@ pub enum IndexAction {
     Vouch(BString, bool),
 }
 
-/// Options of `git update-index`.
+/// Options of `git update-index`. The default is the command without options.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Options {

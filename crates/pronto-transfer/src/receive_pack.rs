@@ -164,11 +164,12 @@ impl PackLimit {
     }
 }
 
-/// The streams of one connection.
+/// The streams of one connection. The example at [`UploadStreams`](crate::upload_pack::UploadStreams) makes
+/// them of standard input and output.
 pub struct ReceiveStreams<'a> {
     /// The input from the client, which is read in large pieces.
     pub input: &'a mut dyn Read,
-    /// The output to the client. The writer need not be buffered.
+    /// The output to the client, which is written in large pieces.
     pub output: &'a mut (dyn Write + Send),
 }
 

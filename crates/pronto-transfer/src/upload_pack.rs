@@ -118,10 +118,35 @@ impl Default for Options {
 }
 
 /// The streams of the connection.
+///
+/// The output must be `Send`, because a thread sends the pack, and unbuffered, because the client waits for
+/// each answer. The lock of [`std::io::stdout`] is neither. A program that serves its standard input and
+/// output copies the descriptors:
+///
+/// ```no_run
+/// # use pronto_io::watch::Watch;
+/// # use pronto_repository::{Environment, Repository};
+/// # use pronto_transfer::upload_pack;
+/// use std::fs::File;
+/// use std::os::fd::AsFd;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let repository = Repository::open("project.git", &Environment::from_process()?)?;
+/// let mut input = File::from(std::io::stdin().as_fd().try_clone_to_owned()?);
+/// let mut output = File::from(std::io::stdout().as_fd().try_clone_to_owned()?);
+/// let streams = upload_pack::UploadStreams {
+///     input: &mut input,
+///     output: &mut output,
+/// };
+/// let options = upload_pack::Options::default();
+/// upload_pack::answer(&repository, &options, streams, &Watch::none())?.into_result()?;
+/// # Ok(())
+/// # }
+/// ```
 pub struct UploadStreams<'a> {
     /// The input from the client, which is read in large pieces.
     pub input: &'a mut dyn Read,
-    /// The output to the client. The writer need not be buffered.
+    /// The output to the client, which is written in large pieces.
     pub output: &'a mut (dyn Write + Send),
 }
 

@@ -27,7 +27,7 @@ use crate::repository::{Notice, NoticeReceiver};
 use crate::repository::{RefStorage, RepositoryFormat, hash_name, hash_named};
 use crate::{Error, ErrorKind, Repository, Result, path};
 
-/// Options for creating a repository.
+/// Options for creating a repository. The default is a bare repository, as by `git init --bare`.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Options {

@@ -9,7 +9,8 @@ use super::{Notice, Severity};
 /// registers the receiver of a repository. All threads that use the repository share the receiver.
 ///
 /// ```
-/// use pronto_repository::{Notice, Notices};
+/// # use pronto_repository as pronto;
+/// use pronto::{Notice, Notices};
 /// struct Log;
 /// impl Notices for Log {
 ///     fn notice(&self, notice: Notice) {
