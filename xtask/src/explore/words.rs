@@ -64,7 +64,6 @@ pub(super) fn of(placeholder: &str) -> &'static [&'static str] {
             ".git/index",
             "hooks/x",
             "missing",
-            "/dev/null",
             "",
             "objects/pack",
             "logs/HEAD",
@@ -155,7 +154,7 @@ pub(super) const VARIABLES: [(&str, &[&str]); 36] = [
     ("GIT_CEILING_DIRECTORIES", &["@ROOT@", "@ROOT@/r", ""]),
     (
         "GIT_CONFIG_GLOBAL",
-        &["missing", "@ROOT@/r/.git/config", "/dev/null", ""],
+        &["missing", "@ROOT@/r/.git/config", ""],
     ),
     ("GIT_CONFIG_COUNT", &["0", "1", "x", ""]),
     (
