@@ -216,8 +216,8 @@ fn of_command(
         // git runs nearly all of the calls.
         "commit" => true,
         "pull" => !has("--netsync"),
-        "shell" => false,
-        "config" | "update-index" => false,
+        // The definitions of these commands have no options.
+        "config" | "update-index" => current.starts_with(b"-"),
         _ => command.style == ArgumentStyle::Raw,
     };
     let mut root = command.definition();
@@ -225,7 +225,7 @@ fn of_command(
     let (definition, words) = definition::innermost(root, before);
     let mut reply = match &words {
         // git completes these calls. The own options are added.
-        _ if is_gits && !current.starts_with(b"-") => CompletionReply::default(),
+        _ if is_gits && !current.starts_with(b"-") => CompletionReply::of_git(),
         WordsBefore {
             value_of: Some(option),
             ..

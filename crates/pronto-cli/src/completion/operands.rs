@@ -69,7 +69,7 @@ pub(super) fn of(
             values::revisions(context.repository()?.as_ref())
         }
         "diff-index" if place.count() == 0 => values::revisions(context.repository()?.as_ref()),
-        "diff-files" | "diff-index" | "ls-files" | "checkout-index" | "status" => {
+        "diff-files" | "diff-index" | "ls-files" | "checkout-index" | "status" | "update-index" => {
             of_choice(PathChoice::Tracked, current, context)
         }
         "show-ref" | "symbolic-ref" => values::references(context.repository()?.as_ref()),

@@ -206,6 +206,12 @@ fn candidates_are_those_that_matter_to_the_command() {
         (&["remote", "get-url", ""], &["", "origin\t../elsewhere"]),
         (&["branch", "-d", ""], &["git"]),
         (&["log", ""], &["git"]),
+        (&["config", "--"], &["git"]),
+        (&["rev-list", ""], &["git"]),
+        (
+            &["update-index", "k"],
+            &["paths", "changed\t", "kept\t", "src/\tdirectory"],
+        ),
         (
             &["init", "--ref-format="],
             &["", "--ref-format=files\t", "--ref-format=reftable\t"],
