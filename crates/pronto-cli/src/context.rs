@@ -430,6 +430,7 @@ impl Context {
 
     /// Prints `text` in the colours of `paint`, followed by `end`, on standard error.
     pub(crate) fn remark_painted(&mut self, paint: &Paint, text: &str, end: &str) {
+        self.report_store();
         let _ = self.out.flush();
         self.settle();
         write_painted(paint, text, end);
@@ -440,6 +441,7 @@ impl Context {
         if text.is_empty() {
             return;
         }
+        self.report_store();
         let _ = self.out.flush();
         self.settle();
         write_colored(text);
@@ -468,6 +470,7 @@ impl Context {
     }
 
     fn say(&mut self, prefix: &str, message: &str) {
+        self.report_store();
         // A closed standard output is reported at the end of the command.
         let _ = self.out.flush();
         self.settle();

@@ -37,13 +37,18 @@ pub(crate) fn resolve(objects: &Path, extra: &[PathBuf]) -> Result<ObjectDirecto
     push_list(objects, 0, &mut waiting, &mut found.warnings)?;
     waiting.extend(extra.iter().rev().map(|path| (path.clone(), 0)));
     while let Some((path, depth)) = waiting.pop() {
+        let named = path;
+        let path = pronto_config::path::normalize(&named);
         let real = real(&path);
         if known.contains(&real) {
             continue;
         }
         if !path.is_dir() {
             let message = "object directory does not exist; check info/alternates";
-            let warning = Error::new(ErrorKind::Missing, message).at_path(&path);
+            // As in Git, a path that leads nowhere is not normalised.
+            let is_near = path.parent().is_some_and(Path::exists);
+            let path = if is_near { &path } else { &named };
+            let warning = Error::new(ErrorKind::Missing, message).at_path(path);
             found.warnings.push(warning);
             continue;
         }
@@ -82,11 +87,13 @@ fn push_list(
         warnings.push(Error::new(ErrorKind::Limit, message).at_path(&list));
         return Ok(());
     }
+    // `..` counts from the real directory, as for the kernel; the path is normalised as text.
+    let base = real(objects);
     let lines = bytes.split(|byte| *byte == b'\n').rev();
     for line in lines.filter(|line| !line.is_empty() && line[0] != b'#') {
         let path = PathBuf::from(OsString::from_vec(unquote(line)));
         // `join` replaces the base if `path` is absolute.
-        waiting.push((objects.join(path), depth));
+        waiting.push((base.join(path), depth));
     }
     Ok(())
 }

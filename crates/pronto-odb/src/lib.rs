@@ -34,7 +34,7 @@ pub use pronto_config::shared::SharedPermissions;
 pub use quarantine::Quarantine;
 pub use store::packing;
 pub use store::{
-    Bitmapped, Inventory, LinkedPack, NumberedObjects, ObjectData, ObjectReader, ObjectSet,
-    PackLocation, PrefixMatches, PromisedObjects, Salvaged, Store, StoreIds, StoredForm,
+    Bitmapped, FirstUse, Inventory, LinkedPack, NumberedObjects, ObjectData, ObjectReader,
+    ObjectSet, PackLocation, PrefixMatches, PromisedObjects, Salvaged, Store, StoreIds, StoredForm,
 };
 pub use turns::{Pruning, WritingTurn};

@@ -5,46 +5,47 @@ mod batch;
 mod bitmapped;
 mod details;
 mod enumerate;
+mod first_use;
 mod links;
 mod lookup;
 mod loosen;
 mod numbered;
 pub mod packing;
 mod promised;
+mod replacements;
 mod salvage;
 mod unpack;
 mod write;
 mod writing;
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arc_swap::ArcSwap;
 use gix_object::Kind as ObjectKind;
-use pronto_hash::{Kind, ObjectId, oid};
+use pronto_hash::{Kind, oid};
 use pronto_pack::pack::{BaseCache, BaseSources, Decoder, PackOffset};
 
 pub use batch::Inventory;
 pub use bitmapped::Bitmapped;
 pub use details::{ObjectData, ObjectReader, StoredForm};
 pub use enumerate::{PrefixMatches, StoreIds};
+pub use first_use::FirstUse;
 pub use links::LinkedPack;
 pub use numbered::{NumberedObjects, ObjectSet};
 pub use promised::PromisedObjects;
 pub use salvage::Salvaged;
 
-use crate::error::{Error, ErrorKind, from_pack};
+use replacements::Replacements;
+
+use crate::error::{Error, from_pack};
 use crate::options::Options;
 use crate::packs::PackFile;
 use crate::snapshot::PackSnapshot;
 use crate::turns::Writing;
 use crate::{alternates, loose};
-
-/// The longest chain of replacements (`refs/replace/`) that is followed.
-const MAX_REPLACE_DEPTH: usize = 5;
 
 /// The number of locks for building large objects from deltas.
 const CHAINS: usize = 16;
@@ -60,7 +61,7 @@ const CHAINS: usize = 16;
 #[derive(Clone, Debug)]
 pub struct Store {
     inner: Arc<StoreState>,
-    replacements: Option<Arc<HashMap<ObjectId, ObjectId>>>,
+    replacements: Option<Arc<Replacements>>,
 }
 
 #[derive(Debug)]
@@ -80,6 +81,8 @@ struct StoreState {
     /// Locks for threads that build large objects, selected by the offset of the chain of deltas.
     chains: [Mutex<()>; CHAINS],
     promised: OnceLock<Box<dyn PromisedObjects>>,
+    /// The receiver that learns of the first lookup.
+    first_lookup: OnceLock<Box<dyn FirstUse>>,
 }
 
 /// The position of an object in a pack. Reading objects in this order is fastest.
@@ -134,51 +137,10 @@ impl Store {
                 pack_numbers: AtomicU32::new(0),
                 chains: Default::default(),
                 promised: OnceLock::new(),
+                first_lookup: OnceLock::new(),
             }),
             replacements: None,
         })
-    }
-
-    /// Returns a clone that replaces objects (`refs/replace/`): reading a key of `replacements`
-    /// returns the object of its value.
-    #[must_use]
-    pub fn with_replacements(&self, replacements: HashMap<ObjectId, ObjectId>) -> Store {
-        Store {
-            inner: self.inner.clone(),
-            replacements: (!replacements.is_empty()).then(|| Arc::new(replacements)),
-        }
-    }
-
-    /// Returns a clone without replacements.
-    #[must_use]
-    pub fn without_replacements(&self) -> Store {
-        Store {
-            inner: self.inner.clone(),
-            replacements: None,
-        }
-    }
-
-    /// Returns whether the store has replacements.
-    pub fn has_replacements(&self) -> bool {
-        self.replacements.is_some()
-    }
-
-    /// Returns the id of the object that replaces `id`, or `id` itself.
-    ///
-    /// # Errors
-    /// Fails with `ErrorKind::Limit` if the chain of replacements is too long.
-    pub fn replaced(&self, id: &oid) -> Result<ObjectId, Error> {
-        let mut id = id.to_owned();
-        let Some(replacements) = &self.replacements else {
-            return Ok(id);
-        };
-        for _ in 0..MAX_REPLACE_DEPTH {
-            match replacements.get(&id) {
-                Some(replacement) => id = *replacement,
-                None => return Ok(id),
-            }
-        }
-        Err(Error::new(ErrorKind::Limit, "replace depth too high").on_object(id))
     }
 
     /// Returns the hash function of object ids.
@@ -198,6 +160,7 @@ impl Store {
 
     /// Returns the alternates, which are only read.
     pub fn alternates(&self) -> &[PathBuf] {
+        self.use_alternates();
         &self.inner.directories[1..]
     }
 
@@ -438,6 +401,9 @@ impl Store {
     /// Returns a snapshot whose packs differ from those of `seen`; `None` if nothing has changed.
     #[cold]
     fn newer_than(&self, seen: &PackSnapshot) -> Result<Option<Arc<PackSnapshot>>, Error> {
+        if seen.generation == 0 {
+            self.use_alternates();
+        }
         let _listing = self
             .inner
             .listing

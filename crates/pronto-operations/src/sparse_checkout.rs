@@ -133,6 +133,8 @@ pub fn set(
     support::require(repository, Operation::SparseCheckout)?;
     let file = repository.git_path("info/sparse-checkout");
     let mut lock = Lock::acquire(file, PATIENCE)?.recorded(repository.config());
+    // Git looks for the trees of the new index.
+    repository.objects()?.use_alternates();
     let sparse = definition.to_sparse(repository.ignores_case()?);
     let mut applied = apply_sparsity(repository, sparse, watch)?;
     if applied.failed.is_empty() {

@@ -158,8 +158,10 @@ impl<'a> PruneRun<'a> {
         report: &'a mut dyn FnMut(&PrunedFile),
         watch: &'a Watch<'a>,
     ) -> Result<PruneRun<'a>> {
+        let store = repository.objects()?;
+        store.use_alternates();
         Ok(PruneRun {
-            objects: repository.objects()?.path().to_owned(),
+            objects: store.path().to_owned(),
             repository,
             options,
             report,

@@ -34,8 +34,18 @@ impl Context {
         self.report_notices(self.notices.take_where(is_conversion));
     }
 
-    /// Prints the collected warnings, for a command that reports no other notices.
+    /// Prints the collected notices about the object store, which come before other messages.
+    pub(super) fn report_store(&mut self) {
+        let notices = self.notices.take_where(Notice::is_of_store);
+        if !notices.is_empty() {
+            self.report_notices(notices);
+        }
+    }
+
+    /// Prints the collected warnings and the notices about the object store, for a command that reports
+    /// no other notices.
     pub(crate) fn report_warnings(&mut self) {
+        self.report_store();
         for warning in self.notices.take_of(Severity::Warning) {
             self.warn(&warning.to_string());
         }

@@ -44,8 +44,14 @@ pub enum Notice {
     DanglingReference(BString),
     /// This ref cannot be read.
     BrokenReference(BString),
-    /// This ref below `refs/replace/` has a name that does not end with an object id.
+    /// The ref with this name below `refs/replace/` does not name an object.
     MalformedReplacement(BString),
+    /// This object directory, which is an alternate, does not exist.
+    MissingObjectDirectory(PathBuf),
+    /// The directory in which this alternate would be does not exist.
+    UnreachableAlternate(PathBuf),
+    /// The alternates of this object directory are ignored, because they are nested too deeply.
+    AlternatesTooDeep(PathBuf),
     /// A reflog has no entry as old as the requested one.
     ReflogTooShort {
         /// The name as it was given.
@@ -171,6 +177,18 @@ impl Notice {
         }
     }
 
+    /// Returns whether the notice is about parts of the object store. Git reports these flaws when it
+    /// uses the store for the first time, before other messages.
+    pub fn is_of_store(&self) -> bool {
+        matches!(
+            self,
+            Notice::MissingObjectDirectory(_)
+                | Notice::UnreachableAlternate(_)
+                | Notice::AlternatesTooDeep(_)
+                | Notice::MalformedReplacement(_)
+        )
+    }
+
     /// Returns the severity.
     pub fn severity(&self) -> Severity {
         match self {
@@ -188,9 +206,12 @@ impl Notice {
             Notice::CommitGraph(remark) if remark.is_error() => Severity::Error,
             Notice::Conversion(warning) if warning.is_error() => Severity::Error,
             Notice::Packs(notice) if notice.is_error() => Severity::Error,
-            Notice::MissingTarget(_) | Notice::IncompleteCommitGraph | Notice::Failure(_) => {
-                Severity::Error
-            }
+            Notice::MissingTarget(_)
+            | Notice::IncompleteCommitGraph
+            | Notice::MissingObjectDirectory(_)
+            | Notice::UnreachableAlternate(_)
+            | Notice::AlternatesTooDeep(_)
+            | Notice::Failure(_) => Severity::Error,
             _ => Severity::Warning,
         }
     }
@@ -278,6 +299,21 @@ impl Notice {
                  to convert the grafts into replace refs.\n\n\
                  Turn this message off by running\n\
                  \"git config set advice.graftFileDeprecated false\"",
+            ),
+            Notice::MissingObjectDirectory(path) => write!(
+                f,
+                "object directory {} does not exist; check .git/objects/info/alternates",
+                path.display()
+            ),
+            Notice::UnreachableAlternate(path) => write!(
+                f,
+                "unable to normalize alternate object path: {}",
+                path.display()
+            ),
+            Notice::AlternatesTooDeep(path) => write!(
+                f,
+                "{}: ignoring alternate object stores, nesting too deep",
+                path.display()
             ),
             Notice::RemoteInFile { directory, name } => write!(
                 f,

@@ -4,16 +4,17 @@ mod contents;
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use bstr::{BStr, BString, ByteSlice};
 use gix_object::Kind as ObjectKind;
 use pronto_hash::{ObjectId, oid};
-use pronto_odb::{Options, Store};
+use pronto_odb::{FirstUse, Options, Store};
 
 use crate::durability::Component;
 use crate::packs::loose_compression;
-use crate::repository::Notice;
+use crate::repository::{Notice, NoticeReceiver};
 use crate::shared;
 use crate::{Error, ErrorKind, Repository, Result, path, quote};
 use pronto_object::TagRef;
@@ -37,13 +38,46 @@ impl Repository {
             return Ok(store);
         }
         let store = Store::open(self.objects_dir(), self.object_options()?).map_err(from_odb)?;
-        let replacements = self.replacements()?;
-        let store = if replacements.is_empty() {
-            store
-        } else {
-            store.with_replacements(replacements)
+        let flaws = store.warnings().iter();
+        let flaws: Vec<Notice> = flaws
+            .filter_map(|flaw| self.unusable_alternate(flaw))
+            .collect();
+        if !flaws.is_empty() {
+            store.on_first_lookup(self.report_at_first_use(flaws));
+        }
+        let (replacements, flaws) = self.replacements()?;
+        let store = match flaws.is_empty() {
+            true => store.with_replacements(replacements),
+            false => {
+                store.with_reported_replacements(replacements, self.report_at_first_use(flaws))
+            }
         };
         Ok(self.objects.get_or_init(|| store))
+    }
+
+    /// Returns the notice about an alternate that cannot be used.
+    fn unusable_alternate(&self, error: &pronto_odb::Error) -> Option<Notice> {
+        let path = error.path()?;
+        if *error.kind() == pronto_odb::ErrorKind::Limit {
+            return Some(Notice::AlternatesTooDeep(path.to_owned()));
+        }
+        if path.parent().is_some_and(Path::exists) {
+            return Some(Notice::MissingObjectDirectory(path.to_owned()));
+        }
+        // The variable may name it by a relative path.
+        let environment = self.environment();
+        let named = environment.bytes("GIT_ALTERNATE_OBJECT_DIRECTORIES");
+        let mut named = alternates_in(named.unwrap_or_default()).into_iter();
+        let named = named.find(|part| environment.resolve(path::borrow(part)) == path);
+        let named = named.map_or(path.to_owned(), |part| path::from_bytes(&part));
+        Some(Notice::UnreachableAlternate(named))
+    }
+
+    fn report_at_first_use(&self, notices: Vec<Notice>) -> Box<dyn FirstUse> {
+        Box::new(WaitingNotices {
+            receiver: self.notices().clone(),
+            notices: Mutex::new(notices),
+        })
     }
 
     fn object_options(&self) -> Result<Options> {
@@ -72,28 +106,30 @@ impl Repository {
             .collect()
     }
 
-    /// Returns the replacements of objects, from the refs below `refs/replace/`.
-    fn replacements(&self) -> Result<HashMap<ObjectId, ObjectId>> {
-        let mut map = HashMap::new();
+    /// Returns the replacements of objects, from the refs below `refs/replace/`, and a notice for each
+    /// of these refs that does not name an object.
+    fn replacements(&self) -> Result<(HashMap<ObjectId, ObjectId>, Vec<Notice>)> {
+        let (mut map, mut flaws) = (HashMap::new(), Vec::new());
         let environment = self.environment();
         if environment.get("GIT_NO_REPLACE_OBJECTS").is_some()
             || !self.config().bool_or("core.usereplacerefs", true)?
         {
-            return Ok(map);
+            return Ok((map, flaws));
         }
         let base = environment
             .bytes("GIT_REPLACE_REF_BASE")
             .unwrap_or(b"refs/replace/");
         self.refs().for_each(base, |reference| {
-            match pronto_hash::parse_hex(&reference.name[base.len()..]) {
+            let name = &reference.name[base.len()..];
+            match pronto_hash::parse_hex(name) {
                 Ok(replaced) => {
                     map.insert(replaced, reference.id);
                 }
-                Err(_) => self.notify(Notice::MalformedReplacement(reference.name.to_owned())),
+                Err(_) => flaws.push(Notice::MalformedReplacement(name.into())),
             }
             Ok(ControlFlow::Continue(()))
         })?;
-        Ok(map)
+        Ok((map, flaws))
     }
 
     /// Refuses to set the ref `name` to a missing object, or a branch to an object that is not a
@@ -160,6 +196,22 @@ impl Repository {
             }
         }
         Ok(false)
+    }
+}
+
+/// Notices that wait until the store uses what they are about.
+#[derive(Debug)]
+struct WaitingNotices {
+    receiver: NoticeReceiver,
+    notices: Mutex<Vec<Notice>>,
+}
+
+impl FirstUse for WaitingNotices {
+    fn first_used(&self) {
+        let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
+        for notice in notices.drain(..) {
+            self.receiver.notice(notice);
+        }
     }
 }
 

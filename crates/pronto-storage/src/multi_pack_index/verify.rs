@@ -33,6 +33,7 @@ pub fn verify(
     watch: &Watch<'_>,
     report: &mut dyn FnMut(MidxFault),
 ) -> Result<bool> {
+    repository.objects()?.use_alternates();
     let work = MidxContext::new(repository, options.object_dir.as_ref(), watch)?;
     let Some(present) = work.open()? else {
         let exists = work.path().exists();

@@ -100,6 +100,12 @@ impl Repository {
             LogSelection::OfWorkTree => self.logged_references(),
             LogSelection::Named(names) => names.clone(),
         };
+        if !names.is_empty() {
+            // Git reads the tips of the refs first.
+            let store = self.objects()?;
+            store.use_alternates();
+            store.use_replacements();
+        }
         let mut expiring = Expiring {
             repository: self,
             history: None,
