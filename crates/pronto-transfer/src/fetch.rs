@@ -11,6 +11,7 @@ mod ignored;
 mod keep;
 mod map;
 mod outcome;
+mod own_tips;
 mod pack;
 mod prefetch;
 mod prune;
@@ -175,6 +176,8 @@ struct FetchRun<'a> {
     tags: Tags,
     /// All local refs.
     ours: HashMap<BString, ObjectId>,
+    /// The local refs that cannot be read.
+    broken: Vec<BString>,
     /// The local refs that are symbolic.
     symbolic: HashSet<BString>,
     /// The branches that worktrees have checked out, with the paths of the worktrees.
@@ -183,6 +186,8 @@ struct FetchRun<'a> {
     offer: NegotiationTips,
     /// The local shallow commits.
     cut: BTreeSet<ObjectId>,
+    /// The source URL, without a password.
+    source: BString,
     /// The source URL, as shown in `FETCH_HEAD` and in tables.
     url: BString,
     /// Receives the progress, and stops the operation.
@@ -307,7 +312,7 @@ impl<'a> FetchRun<'a> {
             deepen.depth = Some(INFINITE_DEPTH);
         }
         let mut ours = HashMap::new();
-        let mut symbolic = HashSet::new();
+        let (mut symbolic, mut broken) = (HashSet::new(), Vec::new());
         repository.refs().for_each_or_broken("refs/", |found| {
             match found {
                 Ok(found) => {
@@ -317,7 +322,7 @@ impl<'a> FetchRun<'a> {
                     }
                 }
                 Err(BrokenRef::Dangling(name)) => _ = symbolic.insert(name.to_owned()),
-                Err(BrokenRef::Contents(_)) => {}
+                Err(BrokenRef::Contents(name)) => broken.push(name.to_owned()),
             }
             Ok(ControlFlow::Continue(()))
         })?;
@@ -328,10 +333,12 @@ impl<'a> FetchRun<'a> {
             deepen,
             tags: options.tags.or(remote.tags).unwrap_or_default(),
             ours,
+            broken,
             symbolic,
             checked_out: checked_out(repository)?,
             offer: options.offer.choose(repository, remote)?,
             cut: shallow::read(repository)?,
+            source: connection::shown(remote.url()?),
             url: shown_url(remote)?,
             watch,
         })
@@ -411,6 +418,7 @@ impl<'a> FetchRun<'a> {
         outcome: &mut Outcome,
     ) -> Result<download::Fetched> {
         prune::prune(self, all, outcome)?;
+        self.check_own_tips(all, outcome)?;
         let mut fetched = download::Fetched::begin(self)?;
         fetched.take(self, client, refs, all)?;
         fetched.check_cuts(self, all, outcome)?;

@@ -463,7 +463,7 @@ impl Fetched {
             old: &work.cut,
             new: &self.cut,
         };
-        let source = work.url.to_string();
+        let source = work.source.to_string();
         let fetched = FetchedTips {
             source: &source,
             store: self.store(),

@@ -4,6 +4,7 @@
 use std::collections::{BTreeSet, BinaryHeap, HashSet};
 use std::fmt;
 
+use bstr::BString;
 use gix_object::Kind as ObjectKind;
 use pronto_hash::ObjectId;
 use pronto_io::watch::Watch;
@@ -15,11 +16,13 @@ use crate::objects::from_odb;
 use crate::{Error, ErrorKind, Result};
 use pronto_object::{TagRef, TreeEntries};
 
-/// An object that the remote did not send. `Display` writes the lines of `git rev-list`, with their
+/// An object that is missing after a fetch. `Display` writes the lines of `git rev-list`, with their
 /// prefixes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Absent {
+    /// The target of this local ref, or its value.
+    Reference(BString),
     /// The target of a ref or of a tag.
     Tip(ObjectId),
     /// A parent of a commit.
@@ -38,6 +41,7 @@ pub enum Absent {
 impl fmt::Display for Absent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Absent::Reference(name) => write!(f, "fatal: bad object {name}"),
             Absent::Tip(id) => write!(f, "fatal: bad object {id}"),
             Absent::Parent { commit, parent } => write!(
                 f,
