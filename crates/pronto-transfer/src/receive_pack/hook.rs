@@ -18,6 +18,17 @@ struct HookInvocation {
     arguments: Vec<OsString>,
     input: Vec<u8>,
     variables: Vec<Variable>,
+    output: HookOutput,
+}
+
+/// The place for the output of a hook.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum HookOutput {
+    /// The message sideband, if there is one.
+    #[default]
+    Client,
+    /// The standard error of this process: Git sends the output of `push-to-checkout` to nobody else.
+    StandardError,
 }
 
 /// An environment variable that is set or removed for a program.
@@ -104,6 +115,7 @@ impl ReceivedPush<'_> {
                 Variable::set("GIT_DIR", git_dir),
                 Variable::set("GIT_WORK_TREE", top),
             ],
+            output: HookOutput::StandardError,
             ..HookInvocation::default()
         };
         let code = self.run_hook("push-to-checkout", &call)?;
@@ -148,8 +160,8 @@ impl ReceivedPush<'_> {
         ]
     }
 
-    /// Runs the programs of the hook `name`, with their output on the message sideband. Returns
-    /// their exit codes, combined with `|`; `None` if there is no such hook.
+    /// Runs the programs of the hook `name`. Returns their exit codes, combined with `|`; `None` if
+    /// there is no such hook.
     fn run_hook(&self, name: &str, call: &HookInvocation) -> Result<Option<i32>> {
         let programs = hooks::programs(self.repository, name)?;
         let processes = programs.iter().map(|program| {
@@ -161,11 +173,11 @@ impl ReceivedPush<'_> {
         });
         let jobs = hooks::jobs(self.repository, name)?;
         if jobs > 1 {
-            return self.run_at_once(processes.collect(), &call.input, jobs);
+            return self.run_at_once(processes.collect(), call, jobs);
         }
         let mut codes = None;
         for process in processes {
-            let status = self.run_program("hook", process, &call.input);
+            let status = self.run_program(call.output, "hook", process, &call.input);
             codes = Some(codes.unwrap_or(0) | self.code(status)?);
         }
         Ok(codes)
@@ -175,12 +187,13 @@ impl ReceivedPush<'_> {
     fn run_at_once(
         &self,
         processes: Vec<Process>,
-        input: &[u8],
+        call: &HookInvocation,
         jobs: usize,
     ) -> Result<Option<i32>> {
         let mut codes = Ok(None);
-        hooks::run_parallel(processes, input, jobs, &mut |finished| {
-            match self.bands.is_banded() {
+        let to_client = self.bands.is_banded() && call.output == HookOutput::Client;
+        hooks::run_parallel(processes, &call.input, jobs, &mut |finished| {
+            match to_client {
                 true => self.bands.message(&finished.output),
                 false => _ = std::io::stderr().write_all(&finished.output),
             }
@@ -219,9 +232,10 @@ impl ReceivedPush<'_> {
             .env("GIT_DIR", ".");
     }
 
-    /// Runs a program to its end and sends its output to the client.
-    pub(super) fn run_program(
+    /// Runs a program to its end and sends its output to `to`.
+    fn run_program(
         &self,
+        to: HookOutput,
         class: &str,
         mut process: Process,
         input: &[u8],
@@ -230,7 +244,13 @@ impl ReceivedPush<'_> {
             true => Stdio::null(),
             false => Stdio::piped(),
         });
-        let output = self.attach_output(&mut process)?;
+        let output = match to {
+            HookOutput::Client => self.attach_output(&mut process)?,
+            HookOutput::StandardError => {
+                process.stdout(pronto_io::child::standard_error());
+                None
+            }
+        };
         let name = process.get_program().to_string_lossy().into_owned();
         let failed = |error: std::io::Error| {
             Error::new(ErrorKind::Hook, format!("cannot run {name}")).because(error)
