@@ -24,6 +24,8 @@ pub fn is_git_dir(directory: &Path, environment: &Environment) -> bool {
     };
     let may_enter = |path: &Path| rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok();
     let objects = match environment.path("GIT_OBJECT_DIRECTORY") {
+        // An empty path names no directory.
+        Some(path) if path.as_os_str().is_empty() => return false,
         Some(path) => environment.absolute(path),
         None => common.join("objects"),
     };
@@ -57,6 +59,12 @@ fn has_valid_head(directory: &Path) -> bool {
 /// Fails if the file `commondir` cannot be read.
 pub fn common_dir(git_dir: &Path, environment: &Environment) -> Result<PathBuf> {
     if let Some(common) = environment.path("GIT_COMMON_DIR") {
+        if common.as_os_str().is_empty() {
+            return Err(Error::new(
+                ErrorKind::Io,
+                "The empty string is not a valid path",
+            ));
+        }
         return Ok(environment.absolute(common));
     }
     let file = git_dir.join("commondir");

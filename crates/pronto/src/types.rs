@@ -41,9 +41,9 @@ pub mod object_store {
         BitmapSubset, Options as PackingOptions, PackContents, PackCounts, PackMember,
     };
     pub use pronto_odb::{
-        Bitmapped, Bulk, Error, ErrorKind, Inventory, LinkedPack, NumberedObjects, ObjectData,
-        ObjectReader, Options as StoreOptions, PackLocation, PrefixMatches, PromisedObjects,
-        Pruning, Quarantine, Salvaged, Store, StoreIds, StoredForm, WritingTurn,
+        Bitmapped, Bulk, Error, ErrorKind, FirstUse, Inventory, LinkedPack, NumberedObjects,
+        ObjectData, ObjectReader, Options as StoreOptions, PackLocation, PrefixMatches,
+        PromisedObjects, Pruning, Quarantine, Salvaged, Store, StoreIds, StoredForm, WritingTurn,
     };
     pub use pronto_pack::bitmap::{BitmapFile, Bits};
 }

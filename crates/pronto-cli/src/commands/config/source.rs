@@ -1,7 +1,7 @@
 //! The files that `config` reads and writes.
 
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use bstr::BString;
 use pronto::config::{Config, ConfigOrigin, ConfigScope, Loader, OriginKind};
@@ -29,6 +29,14 @@ enum ConfigLocation {
     Blob(BString),
 }
 
+/// Returns `path` relative to `base`. An empty path names no file, and not the directory `base`.
+fn full(path: &Path, base: &Path) -> PathBuf {
+    match path.as_os_str().is_empty() {
+        true => PathBuf::new(),
+        false => base.join(path),
+    }
+}
+
 impl ConfigSource {
     pub(super) fn find(request: &Request, context: &mut Context) -> Result<Self, CliError> {
         let environment = context.environment()?;
@@ -39,7 +47,7 @@ impl ConfigSource {
         };
         let file = |path: PathBuf, scope| ConfigLocation::File {
             display_path: path::as_bytes(&path).to_owned(),
-            path: environment.resolve(path),
+            path: full(&path, environment.working_dir()),
             scope,
         };
         let location = match (&request.location, environment.bytes("GIT_CONFIG")) {
@@ -64,7 +72,7 @@ impl ConfigSource {
                     _ => name.clone(),
                 };
                 ConfigLocation::File {
-                    path: environment.absolute(path),
+                    path: full(path, environment.current_dir()),
                     display_path,
                     scope: ConfigScope::Command,
                 }

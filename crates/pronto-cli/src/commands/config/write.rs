@@ -32,6 +32,10 @@ pub(super) fn run(
     let outside = Config::default();
     let config = (source.repository.as_ref()).map_or(&outside, Repository::config);
     let edit = |change: &dyn Fn(&mut Document) -> Result<Option<EditRefusal>, Error>| {
+        if display_path.is_empty() {
+            let message = "could not write config file : Not a directory";
+            return Err(CliError::error(message).with_code(NO_WRITE));
+        }
         edit::edit_file(&file, display_path.as_bstr(), config, change)
             .map_err(|error| not_edited(&error))
     };

@@ -24,7 +24,7 @@ const OTHER_REQUESTS: &str = "git would use the dumb HTTP protocol";
 pub static VARIABLES: &[LackingRow] = &[
     row("GIT_ALLOW_NULL_SHA1", ValueCondition::True, &[RefreshIndex, CheckOutTree],
         "it allows index entries with the null object id"),
-    row("GIT_ATTR_SOURCE", ValueCondition::NotEmpty, &[ReadAttributes], "git would read attributes from a tree"),
+    row("GIT_ATTR_SOURCE", ValueCondition::Set, &[ReadAttributes], "git would read attributes from a tree"),
     row("GIT_COMMIT_GRAPH_PARANOIA", ValueCondition::True, &[Read],
         "git would check that commits of the commit-graph exist"),
     row("GIT_GLOB_PATHSPECS", ValueCondition::True, &[CheckIgnore, ListTree], BY_PATHSPECS),
