@@ -35,7 +35,7 @@ pub(super) fn collect(
 ) -> Result<Report> {
     let work_tree = repository.require_work_tree()?;
     let path = repository.index_path();
-    let outline = IndexOutline::open(&path, repository.object_hash()).map_err(from_index)?;
+    let outline = open_outline(repository, &path)?;
     let store = repository.objects()?;
     let asked = monitor::ask(repository, &outline, options)?;
     let read = |_| untracked_list::read(repository, &outline, options);
@@ -96,6 +96,11 @@ pub(super) fn collect(
         has_foreign_cache: walked.has_foreign_cache,
         problems: outcome.problems,
     })
+}
+
+fn open_outline(repository: &Repository, path: &Path) -> Result<IndexOutline> {
+    let opened = IndexOutline::open(path, repository.object_hash());
+    opened.map_err(|error| repository.index_error(error))
 }
 
 /// Returns the tree of `head`, if it has one.

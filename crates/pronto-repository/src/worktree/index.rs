@@ -11,7 +11,7 @@ use pronto_io::error::IoContext;
 use pronto_worktree::sparse::expand;
 
 use crate::errors::{from_index, from_worktree};
-use crate::{ErrorKind, Repository, Result, path};
+use crate::{Error, ErrorKind, Repository, Result, path};
 
 impl Repository {
     /// Returns the index of this worktree, with an entry for each file; an empty index if the file does
@@ -34,12 +34,28 @@ impl Repository {
         let mut options = OpenOptions::default();
         options.shared_directory = Some(self.git_dir().to_owned());
         let path = self.index_path();
-        let index = Index::open_with(&path, self.object_hash(), &options).map_err(from_index)?;
+        let index = Index::open_with(&path, self.object_hash(), &options);
+        let index = index.map_err(|error| self.index_error(error))?;
         self.mark_shared_as_used(&index);
         if index.is_sparse() && !self.wants_sparse_index()? {
             return self.expand_index(index);
         }
         Ok(index)
+    }
+
+    /// Converts an error of reading the index. As in Git, the messages about a file that is no index begin
+    /// with its path in the spelling of the user.
+    pub fn index_error(&self, error: pronto_index::Error) -> Error {
+        let path = self.index_path();
+        let problem = match error.message() {
+            "index file smaller than expected" => "index file smaller than expected",
+            _ if path.is_dir() => "unable to map index file: No such device",
+            _ => return from_index(error),
+        };
+        let named = self.environment().path("GIT_INDEX_FILE");
+        let named = named.map_or_else(|| self.display_path(&path), Path::to_owned);
+        let kind = *from_index(error).kind();
+        Error::new(kind, format!("{}: {problem}", named.display()))
     }
 
     /// Returns the index as [`sparse_index`](Self::sparse_index) does, for a comparison with files. The
