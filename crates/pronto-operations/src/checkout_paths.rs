@@ -8,7 +8,7 @@ use bstr::{BString, ByteSlice};
 use pronto_index::{Entry, EntryRef, Flags, Index, IndexLock, Stat, mode};
 use pronto_io::watch::Watch;
 use pronto_worktree::checkout::{
-    CheckoutFailure, CheckoutItem, CheckoutPlan, CheckoutWarning, PathRemoval,
+    CheckoutFailure, CheckoutItem, CheckoutPlan, CheckoutWarning, Outcome, PathRemoval,
 };
 use pronto_worktree::pathspec::{DirectoryRelation, Pathspec};
 use pronto_worktree::unpack::{self, ContentChecker, TreeFile};
@@ -392,24 +392,31 @@ impl<'a> CheckoutRun<'a> {
         }
     }
 
+    /// Writes the files in the worktree, if they are restored.
+    fn write_worktree(&self, prepared: &WorktreeSession<'_>, watch: &Watch<'_>) -> Result<Outcome> {
+        if !self.options.worktree {
+            return Ok(Outcome::default());
+        }
+        let plan = self.plan();
+        if !writes_attributes(&plan) {
+            return prepared.write_as_they_are(&plan, watch);
+        }
+        // If the checkout writes `.gitattributes` files, the attributes come from the new index.
+        let news = self.targets.iter().filter(|target| target.restage);
+        let news: Vec<Entry> = news
+            .map(|target| entry_of(target, Stat::default()))
+            .collect();
+        let entries = self.index.iter().chain(news.iter().map(Entry::as_ref));
+        prepared.write_files(&plan, entries, watch)
+    }
+
     fn write(
         self,
         prepared: &WorktreeSession<'_>,
         lock: IndexLock,
         watch: &Watch<'_>,
     ) -> Result<Report> {
-        let plan = self.plan();
-        // If the checkout writes `.gitattributes` files, the attributes come from the new index.
-        let news = self.targets.iter().filter(|target| target.restage);
-        let news: Vec<Entry> = news
-            .map(|target| entry_of(target, Stat::default()))
-            .collect();
-        let outcome = if writes_attributes(&plan) {
-            let entries = self.index.iter().chain(news.iter().map(Entry::as_ref));
-            prepared.write_files(&plan, entries, watch)?
-        } else {
-            prepared.write_as_they_are(&plan, watch)?
-        };
+        let outcome = self.write_worktree(prepared, watch)?;
         let CheckoutRun {
             options,
             targets,

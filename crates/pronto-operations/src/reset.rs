@@ -223,8 +223,8 @@ pub fn reset(
         let moved = save_old_head(repository)
             .and_then(|()| move_branch(repository, commit, &options.to.name));
         if let Err(error) = moved {
-            // An error of the hook ends the operation at once.
-            if error.kind() != ErrorKind::Hook {
+            // An error of the hook or of a setting ends the operation at once.
+            if !matches!(error.kind(), ErrorKind::Hook | ErrorKind::ConfigValue) {
                 in_progress::cancel(repository)?;
             }
             return Err(PartialFailure::new(error, report));
@@ -363,7 +363,12 @@ fn save_old_head(repository: &Repository) -> Result<()> {
         None => Ok(()),
     };
     match failed {
-        Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::Hook) => {
+        Err(error)
+            if matches!(
+                error.kind(),
+                ErrorKind::Interrupted | ErrorKind::Hook | ErrorKind::ConfigValue
+            ) =>
+        {
             Err(error)
         }
         Err(error) => {

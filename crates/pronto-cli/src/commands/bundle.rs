@@ -221,6 +221,7 @@ fn unbundle(call: &BundleCall, context: &mut Context) -> Result<ExitCode, CliErr
     if !fits(&repository, &bundle, context)? {
         return Ok(ExitCode::FAILURE);
     }
+    context.check_child("index-pack")?;
     let progress = context.prompt_progress(call.progress);
     let watch = Watch::from(&context.interrupt).with_progress(&*progress);
     bundle::unbundle(&repository, &mut bundle, &watch)?;
@@ -271,6 +272,7 @@ fn create(call: &BundleCall, context: &mut Context) -> Result<ExitCode, CliError
         };
         context.warn(&format!("ref '{name}' is excluded by the rev-list options"));
     }
+    context.check_child("pack-objects")?;
     let counts = match call.file.as_bytes() {
         b"-" => {
             let output: std::fs::File = io::stdout().as_fd().try_clone_to_owned()?.into();

@@ -70,7 +70,10 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         _ => error.into(),
     })?;
     context.report();
-    for failure in &report.failures {
+    for failure in report.failures {
+        if *failure.kind() == ErrorKind::ConfigValue {
+            return Err(failure.into());
+        }
         context.report_error(&failure.to_string());
     }
     Ok(ExitCode::SUCCESS)

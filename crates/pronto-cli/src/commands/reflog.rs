@@ -169,7 +169,7 @@ fn expire(args: &Args, words: &[&BStr], context: &mut Context) -> Result<ExitCod
     let mut code = ExitCode::SUCCESS;
     if args.all {
         let done = repository.expire_reflogs(&options, &Watch::from(&interrupt));
-        print(&done.map_err(CliError::of)?, args, context, &mut code)?;
+        print(done.map_err(CliError::of)?, args, context, &mut code)?;
     }
     for word in words {
         let Some(name) = repository.find_logged_reference(word)? else {
@@ -179,14 +179,17 @@ fn expire(args: &Args, words: &[&BStr], context: &mut Context) -> Result<ExitCod
         };
         options.logs = LogSelection::Named(vec![name]);
         let done = repository.expire_reflogs(&options, &Watch::from(&interrupt));
-        print(&done.map_err(CliError::of)?, args, context, &mut code)?;
+        print(done.map_err(CliError::of)?, args, context, &mut code)?;
     }
     Ok(code)
 }
 
 /// Prints the kept and removed entries (`--verbose`), and the failures.
+///
+/// # Errors
+/// Fails if a setting is malformed.
 fn print(
-    logs: &[ExpiredLog],
+    logs: Vec<ExpiredLog>,
     args: &Args,
     context: &mut Context,
     code: &mut ExitCode,
@@ -200,9 +203,15 @@ fn print(
             };
             writeln!(context.out, "{said} {}", verdict.message)?;
         }
-        if let Some(failure) = &log.failure {
-            context.report_error(&failure.to_string());
-            *code = FAILED;
+        match log.failure {
+            Some(failure) if *failure.kind() == pronto::ErrorKind::ConfigValue => {
+                return Err(failure.into());
+            }
+            Some(failure) => {
+                context.report_error(&failure.to_string());
+                *code = FAILED;
+            }
+            None => {}
         }
     }
     Ok(())
@@ -245,7 +254,7 @@ fn delete(args: &Args, words: &[&BStr], context: &mut Context) -> Result<ExitCod
                 repository.delete_log_line_before(name, moment, args.how())
             }
         };
-        print(&[done], args, context, &mut code)?;
+        print(vec![done], args, context, &mut code)?;
     }
     Ok(code)
 }

@@ -118,7 +118,10 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
                     context.report_error(&error.to_string());
                     not_reset(&options)
                 }
-                (_, None) | (ErrorKind::Hook | ErrorKind::Interrupted, _) => CliError::of(error),
+                (_, None)
+                | (ErrorKind::Hook | ErrorKind::Interrupted | ErrorKind::ConfigValue, _) => {
+                    CliError::of(error)
+                }
                 _ => CliError::of(error).into_error(),
             })
         }

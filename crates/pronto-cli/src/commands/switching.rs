@@ -327,6 +327,10 @@ pub(crate) fn switch(
     options: &Options,
     merges: bool,
 ) -> Result<ExitCode, CliError> {
+    if options.create.is_some() && !options.empty {
+        // The upstream of a new branch depends on the remotes. Git reads them before it moves `HEAD`.
+        context.check_remotes(repository.config())?;
+    }
     let progress = context.progress(common.progress, common.quiet);
     let outcome = pronto::switch::switch(
         repository,

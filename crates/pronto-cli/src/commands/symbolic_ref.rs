@@ -145,10 +145,11 @@ fn delete(repository: &Repository, name: &BStr) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Converts the error of a failed change. A refusal by a hook is fatal in every command.
+/// Converts the error of a failed change. A refusal by a hook and a malformed setting are fatal in
+/// every command.
 fn failure(error: pronto::Error) -> CliError {
     match error.kind() {
-        pronto::ErrorKind::Hook => error.into(),
+        pronto::ErrorKind::Hook | pronto::ErrorKind::ConfigValue => error.into(),
         _ => CliError::error(error.to_string()),
     }
 }

@@ -85,6 +85,8 @@ fn check(
         Some(name) => object_format(name)?,
         None => repository.map_or(Kind::Sha1, Repository::object_hash),
     };
+    // The opened repository lacks malformed settings that only `index-pack` reads.
+    context.check_values_of("index-pack", &context.configuration()?)?;
     let mut options = options_of(repository, kind, context)?;
     options.title = INDEXING;
     let index = with_other_end(pack, "pack", "idx")?;

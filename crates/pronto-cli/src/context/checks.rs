@@ -52,6 +52,20 @@ impl Context {
         settings::check_values(settings::readers_of(command, &[]), config, || false)
     }
 
+    /// Checks the values that Git reads in a child process `command`, on which the running command
+    /// depends. Prints the error of that process.
+    ///
+    /// # Errors
+    /// Fails with Git's message about the child process if a value is malformed.
+    pub(crate) fn check_child(&mut self, command: &str) -> Result<(), CliError> {
+        // The opened repository lacks malformed settings that only the child process reads.
+        let config = self.configuration()?;
+        self.check_values_of(command, &config).map_err(|error| {
+            self.remark(error.render().trim_end());
+            CliError::error(format!("{command} died"))
+        })
+    }
+
     /// Prints the warnings about settings of `config` again, `times` times, because Git reads the
     /// configuration again: in child processes if `is_of_children` is true.
     pub(crate) fn repeat_warnings(&self, config: &Config, times: u8, is_of_children: bool) {

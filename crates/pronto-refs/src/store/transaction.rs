@@ -444,9 +444,9 @@ impl Drop for PreparedTransaction<'_> {
 }
 
 /// Adds the ref `name` to the message of `error`, like commands that name the failed update. The
-/// error of a refusing hook is returned unchanged.
+/// errors of a refusing hook and of a malformed setting are returned unchanged.
 pub fn update_failed(name: &str, error: Error) -> Error {
-    if error.kind() == ErrorKind::Hook {
+    if matches!(error.kind(), ErrorKind::Hook | ErrorKind::ConfigValue) {
         return error;
     }
     let message = format!("update_ref failed for ref '{name}': {error}");

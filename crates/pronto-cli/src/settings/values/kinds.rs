@@ -257,6 +257,24 @@ pub(super) fn pack_version(entry: &ConfigEntry<'_>) -> Result<(), CliError> {
     }
 }
 
+/// Checks a value of `remote.NAME.fetch`.
+pub(super) fn fetch_refspec(entry: &ConfigEntry<'_>) -> Result<(), CliError> {
+    let text = entry.string()?;
+    let parsed = pronto::remote::Refspec::parse(text).map(|_| ());
+    parsed.map_err(|_| invalid_refspec(text))
+}
+
+/// Checks a value of `remote.NAME.push`.
+pub(super) fn push_refspec(entry: &ConfigEntry<'_>) -> Result<(), CliError> {
+    let text = entry.string()?;
+    let parsed = pronto::push::PushSpec::parse(text).map(|_| ());
+    parsed.map_err(|_| invalid_refspec(text))
+}
+
+fn invalid_refspec(text: &BStr) -> CliError {
+    CliError::fatal(format!("invalid refspec '{text}'"))
+}
+
 /// Checks a value of `status.showUntrackedFiles`.
 pub(super) fn untracked_files(entry: &ConfigEntry<'_>) -> Result<(), CliError> {
     let text = entry.value.unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Settings with many names: advice, colours, and those with a subsection of any name.
 
 use super::keys::key;
-use super::kinds::Kind;
+use super::kinds::{self, Kind};
 use super::{Readers as R, TypedKey};
 
 /// The variables of section `advice`, sorted. All are booleans.
@@ -147,7 +147,11 @@ pub static KEYS_OF_EACH: &[TypedKey] = &[
     key("filter.process", Kind::Text, R::FILTERS),
     key("filter.required", Kind::Bool, R::FILTERS),
     key("filter.smudge", Kind::Text, R::FILTERS),
-    key("remote.fetch", Kind::Text, R::REMOTES),
+    key(
+        "remote.fetch",
+        Kind::Other(kinds::fetch_refspec),
+        R::REMOTES,
+    ),
     key("remote.mirror", Kind::Bool, R::REMOTES),
     key("remote.negotiationinclude", Kind::Text, R::REMOTES),
     key("remote.negotiationrestrict", Kind::Text, R::REMOTES),
@@ -157,7 +161,7 @@ pub static KEYS_OF_EACH: &[TypedKey] = &[
     key("remote.proxyauthmethod", Kind::Text, R::REMOTES),
     key("remote.prune", Kind::Bool, R::REMOTES),
     key("remote.prunetags", Kind::Bool, R::REMOTES),
-    key("remote.push", Kind::Text, R::REMOTES),
+    key("remote.push", Kind::Other(kinds::push_refspec), R::REMOTES),
     key("remote.pushurl", Kind::Text, R::REMOTES),
     key("remote.receivepack", Kind::Text, R::REMOTES),
     key("remote.serveroption", Kind::Text, R::REMOTES),

@@ -197,7 +197,7 @@ pub fn readers_of(command: &str, arguments: &[OsString]) -> Readers {
             R::HOOKS,
         ]),
         "archive" => all(&[WITH_REFERENCES, R::NAMES, R::TAR, R::ARCHIVE, R::PROMISOR]),
-        "bundle" if action == b"create" => all(&[WITH_REFERENCES, R::NAMES]),
+        "bundle" if action == b"create" => all(&[R::REPOSITORY, R::REFERENCES, R::PATHS, R::NAMES]),
         "cat-file" => all(&[USUAL, R::USERDIFF, R::REFERENCES]),
         "check-ignore" if arguments.iter().any(|argument| argument == "--no-index") => {
             all(&[R::DEFAULT, R::PATHS])
