@@ -15,7 +15,7 @@ pub(super) struct AcceptedDifference {
     accepts: fn(&OutcomeDifference) -> bool,
 }
 
-const RULES: [AcceptedDifference; 8] = [
+const RULES: [AcceptedDifference; 9] = [
     AcceptedDifference {
         reason: "Packs have other deltas and compressed bytes than git's, so that they and their names differ",
         accepts: |difference| difference.kind == "stdout" && difference.command == "pack-objects",
@@ -71,6 +71,16 @@ const RULES: [AcceptedDifference; 8] = [
                 && difference
                     .git
                     .ends_with(".gitignore': Too many levels of symbolic links")
+        },
+    },
+    AcceptedDifference {
+        reason: "A `.git` file that points to nothing is reported with its target. Git 2.55 prints `(null)` there",
+        accepts: |difference| {
+            difference.kind == "failure"
+                && difference.git == "fatal: not a git repository: (null)"
+                && difference
+                    .pronto
+                    .starts_with("fatal: not a git repository: ")
         },
     },
     AcceptedDifference {
