@@ -67,8 +67,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Returns the options of `git restore` of the paths that `pathspec` matches: only the worktree is
-    /// restored, from the index.
+    /// Returns the options of `git restore`: files that `pathspec` matches are restored from the index.
     pub fn new(pathspec: Pathspec) -> Self {
         Options {
             source: None,

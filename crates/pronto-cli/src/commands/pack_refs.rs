@@ -71,7 +71,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     })?;
     context.report();
     for failure in report.failures {
-        if *failure.kind() == ErrorKind::ConfigValue {
+        if failure.kind() == ErrorKind::ConfigValue {
             return Err(failure.into());
         }
         context.report_error(&failure.to_string());

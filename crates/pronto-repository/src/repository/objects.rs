@@ -58,7 +58,7 @@ impl Repository {
     /// Returns the notice about an alternate that cannot be used.
     fn unusable_alternate(&self, error: &pronto_odb::Error) -> Option<Notice> {
         let path = error.path()?;
-        if *error.kind() == pronto_odb::ErrorKind::Limit {
+        if error.kind() == pronto_odb::ErrorKind::Limit {
             return Some(Notice::AlternatesTooDeep(path.to_owned()));
         }
         if path.parent().is_some_and(Path::exists) {

@@ -54,7 +54,7 @@ impl Repository {
         };
         let named = self.environment().path("GIT_INDEX_FILE");
         let named = named.map_or_else(|| self.display_path(&path), Path::to_owned);
-        let kind = *from_index(error).kind();
+        let kind = from_index(error).kind();
         Error::new(kind, format!("{}: {problem}", named.display()))
     }
 
