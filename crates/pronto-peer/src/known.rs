@@ -347,9 +347,9 @@ mod tests {
         change(&|known| known.trust(peer("desk", "b"))).expect("it is trusted");
         for (wrong, why) in [
             (peer("laptop", "c"), "has another key"),
-            (peer("other", "a"), "is the key of 'laptop'"),
-            (peer("a/b", "c"), "says nothing known"),
-            (at("x", "host\nevil read"), "says nothing known"),
+            (peer("other", "a"), "already belongs to 'laptop'"),
+            (peer("a/b", "c"), "malformed entry"),
+            (at("x", "host\nevil read"), "malformed entry"),
             (at("x", "host only=refs/heads/x"), "white space"),
         ] {
             let error = change(&|known| known.trust(wrong.clone())).expect_err("it is refused");

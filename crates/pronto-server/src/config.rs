@@ -22,6 +22,9 @@ pub const DEFAULT_TEXT: &str = include_str!("config/default.toml");
 /// The largest size in bytes of a configuration file.
 const LARGEST_BYTES: u64 = 16 << 20;
 
+/// A function that reads the configuration of a running server again.
+pub type ReadConfig = dyn Fn() -> Result<ServerConfig> + Send + Sync;
+
 /// The configuration of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -388,11 +391,11 @@ mod tests {
             ("[limits]\nrequests = 0", "x.toml:2: must be at least 1"),
             (
                 "[limits]\nuser_share = 101",
-                "x.toml:2: is a percentage, from 1 to 100",
+                "x.toml:2: must be a percentage from 1 to 100",
             ),
             (
                 "[[grant]]\nrepository = \"**\"\nusers = [\"a b\"]\nrole = \"read\"",
-                "x.toml:3: 'a b' cannot be the name of a user",
+                "x.toml:3: invalid user name 'a b'",
             ),
             (
                 "[[grant]]\nrepository = \"[\"\nusers = [\"a\"]\nrole = \"read\"",
@@ -402,7 +405,7 @@ mod tests {
             ("[http]\ntls_key = \"k\"", "x.toml:2: "),
             (
                 "[netsync]\nmemory_bytes = 1",
-                "x.toml:2: must be at least 128 MiB",
+                "x.toml:2: must be at least 134217728 (128 MiB)",
             ),
             (
                 "[netsync]\nlisten = [\"x\"]",

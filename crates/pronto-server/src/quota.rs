@@ -197,7 +197,7 @@ mod tests {
             .expect("it is full");
         assert_eq!(
             refused,
-            "the repository is full, with 100 of 100 bytes: quota for 'team/**'"
+            "the repository is full: it has 100 of 100 bytes: quota for 'team/**'"
         );
         assert_eq!(full.refusal(&change(b"x", false, true)), None);
     }

@@ -1,7 +1,6 @@
 //! The server: its sockets, its reloads, and its shutdown.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -12,7 +11,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::admission::{Admission, MADE_ROOM};
-use crate::config::ServerConfig;
+use crate::config::{ReadConfig, ServerConfig};
 use crate::connection::{Accepted, ServerPhase};
 use crate::directory::UserDirectory;
 use crate::log::{Event, OnEvent};
@@ -43,8 +42,8 @@ const SPARE_THREADS: usize = 16;
 pub struct Options {
     /// The configuration.
     pub config: ServerConfig,
-    /// The file from which the configuration was read, for reloads.
-    pub file: Option<PathBuf>,
+    /// Reads the configuration again, for reloads. Without it, a reload changes nothing.
+    pub read: Option<Box<ReadConfig>>,
     /// The only user and the token, for a server without a file of users.
     pub owner: Option<ImplicitUser>,
     /// The environment with which repositories are opened.
@@ -65,7 +64,7 @@ impl Options {
     ) -> Self {
         Options {
             config,
-            file: None,
+            read: None,
             owner: None,
             environment,
             service,
@@ -213,7 +212,7 @@ enum SocketProtocol {
 async fn run(options: Options, control: &Control<'_>) -> Result<()> {
     let Options {
         config,
-        file,
+        read,
         owner,
         environment,
         service,
@@ -265,7 +264,7 @@ async fn run(options: Options, control: &Control<'_>) -> Result<()> {
     }
     drop(drains);
     (control.started)(&started);
-    wait(&state, control, file.as_deref(), &environment).await;
+    wait(&state, control, read.as_deref(), &environment).await;
     accepting.shutdown().await;
     if let Some(keeping) = &keeping {
         keeping.interrupt();
@@ -284,13 +283,13 @@ async fn run(options: Options, control: &Control<'_>) -> Result<()> {
 async fn wait(
     state: &ServerState,
     control: &Control<'_>,
-    file: Option<&Path>,
+    read: Option<&ReadConfig>,
     environment: &Environment,
 ) {
     while !control.drain.is_triggered() && !control.stop.is_triggered() {
         tokio::time::sleep(LOOK).await;
         if (control.reload)() {
-            tokio::task::block_in_place(|| reload(state, file, environment));
+            tokio::task::block_in_place(|| reload(state, read, environment));
         }
     }
 }
@@ -380,12 +379,13 @@ async fn end(state: &ServerState, drain: &watch::Sender<ServerPhase>, control: &
 }
 
 /// Reloads the configuration, except for addresses. A malformed configuration changes nothing.
-fn reload(state: &ServerState, file: Option<&Path>, environment: &Environment) {
-    let Some(file) = file else { return };
+fn reload(state: &ServerState, read: Option<&ReadConfig>, environment: &Environment) {
     let before = state.setup();
-    let read = ServerConfig::read(file)
-        .and_then(|config| setup(config, environment, &SetupPurpose::Reload(&before)));
-    let error = match read {
+    let no_file = || Error::new(ErrorKind::Config, "the server has no configuration file");
+    let config = read.ok_or_else(no_file).and_then(|read| read());
+    let reloaded =
+        config.and_then(|config| setup(config, environment, &SetupPurpose::Reload(&before)));
+    let error = match reloaded {
         Ok(setup) => {
             state.replace(setup);
             state.metrics.reloaded();

@@ -378,7 +378,7 @@ mod tests {
             assert_eq!(error.to_string(), expected);
             let hint = error.hint().expect("it says which keys are read");
             assert!(
-                hint.starts_with("the keys are those of receive, "),
+                hint.starts_with("use keys of receive, "),
                 "{hint}"
             );
         }

@@ -309,7 +309,7 @@ mod tests {
             ("host:-a", "error strange pathname '-a' blocked"),
             (
                 "ssh://host?@other/a",
-                "error '?' leaves open which host is meant",
+                "error '?' makes the host ambiguous",
             ),
             ("git://a\u{1}/b", "error strange hostname 'a\\u{1}' blocked"),
             (

@@ -258,7 +258,7 @@ fn parse(text: &BStr) -> Result<Url, InvalidUrl> {
 fn check_rest(rest: &[u8]) -> Result<(), InvalidUrl> {
     let head = &rest[..rest.find_byte(b'/').unwrap_or(rest.len())];
     if head.contains(&b'@') {
-        let reason = "'@' after '?' or '#' leaves open which host is meant";
+        let reason = "'@' after '?' or '#' makes the host ambiguous";
         return Err(InvalidUrl::Bad(reason));
     }
     if rest.contains(&b'#') {

@@ -74,7 +74,7 @@ const RULES: [AcceptedDifference; 9] = [
         },
     },
     AcceptedDifference {
-        reason: "A `.git` file that points to nothing is reported with its target. Git 2.55 prints `(null)` there",
+        reason: "An error about a `.git` file with a missing target names the target. Git 2.55 prints `(null)` there",
         accepts: |difference| {
             difference.kind == "failure"
                 && difference.git == "fatal: not a git repository: (null)"

@@ -30,7 +30,7 @@ pub(super) use git::{failure as server_failure, native};
 pub(super) use server::run as run_here;
 
 /// Arguments of `serve`.
-#[derive(clap::Args, Debug)]
+#[derive(clap::Args, Clone, Debug)]
 #[cfg_attr(
     not(feature = "serve"),
     allow(dead_code, reason = "pronto-server reads them")

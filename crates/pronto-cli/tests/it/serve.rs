@@ -425,17 +425,20 @@ fn users_are_managed_while_the_server_runs_and_a_signal_reloads(place: Place) {
     };
     serve(&["repository", "create", "team/a"]);
     assert_eq!(serve(&["repository", "list"]), "team/a\n");
-    let server = Server::start(scratch.path(), &["--config", "server.toml"], "git clone");
+    // A reload keeps what the options say: here, TLS.
+    make_certificate(scratch.path());
+    let options = ["--tls-cert", "certificate.pem", "--tls-key", "key.pem"];
+    let arguments = [&["--config", "server.toml"], &options[..]].concat();
+    let server = Server::start(scratch.path(), &arguments, "git clone");
     serve(&["user", "add", "alice"]);
     let token = serve(&["token", "alice"]);
     assert_eq!(serve(&["user", "list"]), "alice\t1 token\t0 keys\n");
     let url = server
         .url()
-        .replace("http://", &format!("http://alice:{}@", token.trim()));
+        .replace("https://", &format!("https://alice:{}@", token.trim()));
     let may_read = || {
-        git(&scratch, scratch.path(), &["ls-remote", &url])
-            .status
-            .success()
+        let trusting = ["-c", "http.sslVerify=false", "ls-remote", &url];
+        git(&scratch, scratch.path(), &trusting).status.success()
     };
     wait_until(may_read);
     std::fs::write(&config, text.replace("alice", "bob")).expect("a file");
@@ -448,6 +451,25 @@ fn users_are_managed_while_the_server_runs_and_a_signal_reloads(place: Place) {
     wait_until(|| !may_read());
     server.signal(Signal::TERM);
     assert!(server.end().contains("\"event\":\"reloaded\""));
+}
+
+/// Makes the files `certificate.pem` and `key.pem` in `directory`.
+fn make_certificate(directory: &Path) {
+    let made = process("openssl")
+        .args([
+            "req",
+            "-x509",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-subj",
+            "/CN=localhost",
+        ])
+        .args(["-keyout", "key.pem", "-out", "certificate.pem"])
+        .current_dir(directory)
+        .output()
+        .expect("openssl is installed");
+    assert!(made.status.success(), "{}", stderr(&made));
 }
 
 /// Waits until a condition holds that a server establishes within a second.

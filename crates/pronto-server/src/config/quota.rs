@@ -79,12 +79,12 @@ mod tests {
             ),
             (
                 "repository = \"[\"\nbytes = 1",
-                "x.toml:2: '[' has a bracket",
+                "x.toml:2: '[' has a '[' without",
             ),
             ("bytes = 1", "missing field `repository`"),
             (
                 "repository = \"**\"\nrefs = 1\nper_namespace = true",
-                "x.toml:2: per_namespace is for",
+                "x.toml:2: 'per_namespace' can be used only",
             ),
             ("repository = \"**\"\nsize = 1", "unknown field `size`"),
         ] {

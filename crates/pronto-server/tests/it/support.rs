@@ -196,7 +196,8 @@ impl Server {
             }),
             Box::new(move |event| log.push(event.clone())),
         );
-        options.file = Some(site.path("pronto-server.toml"));
+        let file = site.path("pronto-server.toml");
+        options.read = Some(Box::new(move || ServerConfig::read(&file)));
         options.owner = None;
         let (sender, receiver) = channel();
         let flags = (drain.clone(), stop.clone(), reload.clone());

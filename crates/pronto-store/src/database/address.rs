@@ -211,7 +211,7 @@ mod tests {
     fn addresses_name_a_database_and_hide_the_password() {
         let url = "postgres://ann:se%20cret@db.example:6000/git?sslrootcert=ca.pem&pronto_store=one%2Ftwo&connect_timeout=3";
         let found = parse(url).expect("valid");
-        assert_eq!(found.name, "the database 'git' at 'db.example:6000'");
+        assert_eq!(found.name, "database 'git' at 'db.example:6000'");
         assert!(!format!("{found:?}").contains("cret"), "{found:?}");
         assert_eq!(found.config.get_password(), Some(&b"se cret"[..]));
         assert_eq!(found.config.get_ssl_mode(), SslMode::Require);

@@ -12,13 +12,15 @@ use pronto_io::signals;
 use pronto_server::access::{self, EVERY_REPOSITORY, Grant};
 use pronto_server::bundles::Bundles;
 use pronto_server::config::{
-    DEFAULT_TEXT, SecretText, ServerConfig, StoreConfig, StoreRole, TlsFiles,
+    DEFAULT_TEXT, ReadConfig, SecretText, ServerConfig, StoreConfig, StoreRole, TlsFiles,
 };
 use pronto_server::listings::Listings;
 use pronto_server::packs::ServerPackCache;
 use pronto_server::service::{GitProgram, Native};
 use pronto_server::users::{self, Users};
-use pronto_server::{Control, Event, ImplicitUser, Options, Started, check, generate_token, serve};
+use pronto_server::{
+    Control, Error, ErrorKind, Event, ImplicitUser, Options, Started, check, generate_token, serve,
+};
 
 use super::log::ServeLog;
 use super::{Args, StoreDuty};
@@ -53,8 +55,6 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     };
     let greeting = ServeGreeting::of(args, &config, owner.as_ref());
     warn_of_plain_tokens(args, &config, context);
-    let file = args.config.as_deref();
-    let file = file.map(|path| environment.absolute(path));
     let log = ServeLog::start()?;
     let writer = log.writer();
     let on_event = Box::new(move |event: &Event| writer.write(event));
@@ -65,8 +65,9 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     service.listings = Some(Arc::new(Listings::new(cache.listing_bytes)));
     let clone = &config.clone;
     service.bundles = (clone.bundle_uri).then(|| Arc::new(Bundles::new(clone.bundle_least_bytes)));
+    let read = reader(args, &environment);
     let mut options = Options::new(config, environment, Box::new(service), on_event);
-    options.file = file;
+    options.read = read;
     options.owner = owner;
     let (drain, reload) = (context.drain(), Interrupt::new());
     signals::reload_on_hangup(&reload);
@@ -117,16 +118,14 @@ fn config(args: &Args, context: &mut Context) -> Result<ServerConfig, CliError> 
         let message = "--store and a directory cannot be used together";
         return Err(CliError::usage(message));
     }
-    let mut config = match (&args.config, directory) {
-        (Some(file), directory) => {
+    let config = match (&args.config, directory) {
+        (Some(file), _) => {
             if args.write {
                 let message = "--write cannot be used with --config: the configuration file \
                                defines who may push";
                 return Err(CliError::usage(message));
             }
-            let mut config = ServerConfig::read(&environment.absolute(file)).map_err(failure)?;
-            config.root = directory.unwrap_or(config.root);
-            config
+            ServerConfig::read(&environment.absolute(file)).map_err(failure)?
         }
         (None, Some(directory)) => ServerConfig::without_file(directory),
         (None, None) if args.store.is_some() => {
@@ -145,7 +144,31 @@ fn config(args: &Args, context: &mut Context) -> Result<ServerConfig, CliError> 
             })
         }
     };
-    set_store(args, &environment, &mut config)?;
+    let mut config = overridden(config, args, &environment)?;
+    if args.netsync.is_some() && args.config.is_none() {
+        config.netsync.key = own_key(context)?;
+    }
+    if args.write {
+        config.create_on_push = true;
+        config.access.grants.push(Grant {
+            repository: EVERY_REPOSITORY.to_owned(),
+            users: vec![OWNER.to_owned()],
+            role: access::AccessRole::Admin,
+        });
+    }
+    Ok(config)
+}
+
+/// Returns `config` with the values of the options, which have precedence over the file.
+fn overridden(
+    mut config: ServerConfig,
+    args: &Args,
+    environment: &Environment,
+) -> Result<ServerConfig, CliError> {
+    if let Some(directory) = &args.directory {
+        config.root = environment.absolute(directory);
+    }
+    set_store(args, environment, &mut config)?;
     if let Some(address) = &args.listen {
         config.http = addresses(address)?;
     }
@@ -157,20 +180,21 @@ fn config(args: &Args, context: &mut Context) -> Result<ServerConfig, CliError> 
     }
     if let Some(address) = &args.netsync {
         config.netsync.listen = addresses(address)?;
-        if args.config.is_none() {
-            config.netsync.key = own_key(context)?;
-        }
     }
-    set_tls(args, &environment, &mut config)?;
-    if args.write {
-        config.create_on_push = true;
-        config.access.grants.push(Grant {
-            repository: EVERY_REPOSITORY.to_owned(),
-            users: vec![OWNER.to_owned()],
-            role: access::AccessRole::Admin,
-        });
-    }
+    set_tls(args, environment, &mut config)?;
     Ok(config)
+}
+
+/// Returns the function that reads the configuration file again and applies the options to it;
+/// `None` without `--config`.
+fn reader(args: &Args, environment: &Environment) -> Option<Box<ReadConfig>> {
+    let file = environment.absolute(args.config.as_ref()?);
+    let (args, environment) = (args.clone(), environment.clone());
+    Some(Box::new(move || {
+        let config = ServerConfig::read(&file)?;
+        let config = overridden(config, &args, &environment);
+        config.map_err(|error| Error::new(ErrorKind::Config, error.to_string()))
+    }))
 }
 
 /// Returns the file of the user's netsync key, which peers may trust already.
@@ -393,7 +417,7 @@ fn escaped(name: &str) -> String {
 }
 
 /// Converts an error of the server.
-pub(in crate::commands) fn failure(error: pronto_server::Error) -> CliError {
+pub(in crate::commands) fn failure(error: Error) -> CliError {
     CliError::of(error.map_kind(|_| pronto::ErrorKind::Io))
 }
 

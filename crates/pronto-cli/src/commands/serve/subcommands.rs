@@ -1,7 +1,7 @@
 //! The subcommands of `serve`: users, tokens and repositories.
 
 /// The commands that manage the server of `--config`.
-#[derive(clap::Subcommand, Debug)]
+#[derive(clap::Subcommand, Clone, Debug)]
 pub(super) enum Manage {
     /// Add, remove and list users, and their keys
     User {
@@ -23,7 +23,7 @@ pub(super) enum Manage {
     },
 }
 
-#[derive(clap::Subcommand, Debug)]
+#[derive(clap::Subcommand, Clone, Debug)]
 pub(super) enum UserCommand {
     /// Add a user
     Add {
@@ -44,7 +44,7 @@ pub(super) enum UserCommand {
     },
 }
 
-#[derive(clap::Subcommand, Debug)]
+#[derive(clap::Subcommand, Clone, Debug)]
 pub(super) enum RepositoryCommand {
     /// Create an empty repository
     Create {
@@ -61,7 +61,7 @@ pub(super) enum RepositoryCommand {
 }
 
 /// The commands of `serve user key`.
-#[derive(clap::Subcommand, Debug)]
+#[derive(clap::Subcommand, Clone, Debug)]
 pub(super) enum KeyCommand {
     /// Add a public key, and print its fingerprint
     Add {
