@@ -279,7 +279,10 @@ mod tests {
         let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o640);
         std::fs::set_permissions(&path, permissions).expect("they are set");
         let error = KeyPair::read(&path).expect_err("others can read it");
-        assert!(error.to_string().contains("readable by other users"), "{error}");
+        assert!(
+            error.to_string().contains("readable by other users"),
+            "{error}"
+        );
         std::fs::remove_dir_all(&folder).expect("it goes");
     }
 }

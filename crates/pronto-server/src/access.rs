@@ -238,7 +238,8 @@ mod tests {
         let expected = "you may not delete this ref: rule for 'refs/heads/main' in '**'";
         assert_eq!(refusal("alice", true).as_deref(), Some(expected));
         assert!(refusal("root", false).is_some(), "rules hold for everyone");
-        let expected = "you may not push a non-fast-forward to this ref: rule for 'refs/heads/main' in '**'";
+        let expected =
+            "you may not push a non-fast-forward to this ref: rule for 'refs/heads/main' in '**'";
         let forbids = |name: &[u8]| access.forbids_force("team/x", name);
         assert_eq!(forbids(b"refs/heads/main").as_deref(), Some(expected));
         assert_eq!(forbids(b"refs/heads/main2"), None);

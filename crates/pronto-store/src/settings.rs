@@ -377,10 +377,7 @@ mod tests {
             );
             assert_eq!(error.to_string(), expected);
             let hint = error.hint().expect("it says which keys are read");
-            assert!(
-                hint.starts_with("use keys of receive, "),
-                "{hint}"
-            );
+            assert!(hint.starts_with("use keys of receive, "), "{hint}");
         }
         let error = settings.set("receive".into(), "x".into());
         let error = error.expect_err("it is no variable");

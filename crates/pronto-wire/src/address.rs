@@ -307,10 +307,7 @@ mod tests {
             ),
             ("-host:a", "error strange hostname '-host' blocked"),
             ("host:-a", "error strange pathname '-a' blocked"),
-            (
-                "ssh://host?@other/a",
-                "error '?' makes the host ambiguous",
-            ),
+            ("ssh://host?@other/a", "error '?' makes the host ambiguous"),
             ("git://a\u{1}/b", "error strange hostname 'a\\u{1}' blocked"),
             (
                 "ssh://host",

@@ -148,11 +148,7 @@ fn a_script_called_git_that_runs_pronto_is_no_loop() {
         .output()
         .expect("it runs");
     assert_eq!(output.status.code(), Some(128));
-    assert!(
-        stderr(&output).contains("in a circle"),
-        "{}",
-        stderr(&output)
-    );
+    assert!(stderr(&output).contains("in a loop"), "{}", stderr(&output));
 }
 
 #[test]

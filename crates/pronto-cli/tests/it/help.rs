@@ -142,7 +142,7 @@ fn a_wrong_name_gets_the_most_similar_one_and_others_go_to_git() {
         .output()
         .expect("it runs");
     assert_eq!(refused.status.code(), Some(128));
-    assert!(stderr(&refused).starts_with("fatal: pronto does not have a manual for 'log'"));
+    assert!(stderr(&refused).starts_with("fatal: a manual for 'log' is not implemented natively"));
 }
 
 #[test]

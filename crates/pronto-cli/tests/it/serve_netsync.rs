@@ -196,7 +196,7 @@ fn rules_and_hidden_refs_apply() {
     write_program(&hooks.join("pre-receive"), "#!/bin/sh\nexit 1\n");
     let said = stderr(&site.sync("alice", "alice", "team/a", &["--push"]));
     assert!(
-        said.contains("has the hook 'pre-receive', which netsync does not run"),
+        said.contains("has a 'pre-receive' hook, which netsync does not run"),
         "{said}"
     );
     site.done("bob", "bob", &["--pull"]);

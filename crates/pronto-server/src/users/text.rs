@@ -186,7 +186,8 @@ mod tests {
         let token = "[[user.token]]\nsha256 = \"x\"\n";
         let many = token.repeat(LARGEST_USER_BYTES / token.len());
         let error = names(&format!("{}{many}", user("a"))).expect_err("too long");
-        let expected = format!("line 1: the entry of a user is longer than {LARGEST_USER_BYTES} bytes");
+        let expected =
+            format!("line 1: the entry of a user is longer than {LARGEST_USER_BYTES} bytes");
         assert_eq!(error.message(), expected);
         let inline = format!("user = [{}]", "{name = \"a\"}, ".repeat(100_000));
         names(&inline).expect_err("too long");

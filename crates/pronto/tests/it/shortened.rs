@@ -48,7 +48,7 @@ fn walks_beside_an_index_cut_short_end() {
         let error = index.intact().expect_err("it is not what it was");
         let reported = error.to_string();
         assert!(
-            reported.contains(".git/index': file was cut short"),
+            reported.contains(".git/index': the file was truncated"),
             "{reported}"
         );
     }

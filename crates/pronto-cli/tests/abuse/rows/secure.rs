@@ -83,7 +83,7 @@ fn handshakes(table: &mut Table) {
         let mut half = stage.connect();
         half.send("GET / HTTP/1.1\r\n");
         half.ends()?;
-        stage.logged_refusal("in time")
+        stage.logged_refusal("timeout: ")
     });
     with_tls(table, "too-many-connections", |stage| {
         stage.limits("connections_per_address = 10");

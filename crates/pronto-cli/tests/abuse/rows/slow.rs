@@ -37,7 +37,7 @@ fn heads(table: &mut Table) {
         table.row(name, move |stage| {
             stage.limits(SHORT);
             stage.connect().send(start).ends()?;
-            stage.logged_refusal("in time")
+            stage.logged_refusal("timeout: ")
         });
     }
     table.row("head-byte-by-byte", |stage| {
@@ -45,7 +45,7 @@ fn heads(table: &mut Table) {
         let mut slow = stage.connect();
         slow.send("GET / HTTP/1.1\r\n");
         require(slow.dribble(b"x: y\r\n"), || "it is not ended".to_owned())?;
-        stage.logged_refusal("in time")
+        stage.logged_refusal("timeout: ")
     });
     table.row("second-head-byte-by-byte", |stage| {
         stage.limits(SHORT);
