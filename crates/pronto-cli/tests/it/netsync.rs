@@ -410,7 +410,7 @@ fn two_peers_do_not_share_a_name() {
     assert_eq!(output.status.code(), Some(128), "{}", stdout(&output));
     let said = stderr(&output);
     assert!(
-        said.contains("the peer reports: another repository"),
+        said.contains("the peer reports: the peer name 'one' already belongs"),
         "{said}"
     );
     let forgotten = pair.run(pronto_path(), "one", &["netsync", "forget", "friend"]);
