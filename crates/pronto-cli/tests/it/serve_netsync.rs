@@ -187,7 +187,7 @@ fn rules_and_hidden_refs_apply() {
     world.git("alice", &["tag", "v2", "main"]);
     let reported = stdout(&site.sync("alice", "alice", "team/a", &["--push"]));
     assert!(
-        reported.contains("tags/v2 (the server has another object"),
+        reported.contains("tags/v2 (the server already has another object"),
         "{reported}"
     );
     // What is pushed past a hook would escape its policy.

@@ -141,7 +141,7 @@ fn the_same_rules_hold_behind_sshd(place: Place) {
         stderr(&output)
     };
     assert!(run(&[]).contains("you are alice"));
-    assert!(run(&["ls"]).contains("git-receive-pack and git-upload-archive only"));
+    assert!(run(&["ls"]).contains("git-receive-pack and git-upload-archive"));
     // A user who is removed may do nothing, even if sshd still knows the key.
     site.serve(&["user", "remove", "alice"]);
     site.fail(&["ls-remote", &url], "no user 'alice'");

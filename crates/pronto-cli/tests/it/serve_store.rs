@@ -482,7 +482,7 @@ fn damage_and_a_broken_cache_are_told_apart() {
     std::fs::write(&cache, "").expect("a file");
     let answer = get(&server, REFS);
     assert!(
-        answer.starts_with("HTTP/1.1 503 ") && answer.contains("no room"),
+        answer.starts_with("HTTP/1.1 503 ") && answer.contains("cannot write to its cache"),
         "{answer}"
     );
     std::fs::remove_file(&cache).expect("there");

@@ -76,7 +76,7 @@ fn keys_of_programs_and_mistakes_are_refused() {
     let not_read = |key: &str| {
         format!(
             "fatal: servers do not read '{key}' from the configuration of a repository in a store\n\
-             hint: the keys are those of receive, transfer, uploadpack, uploadarchive and lsrefs, "
+             hint: use keys of receive, transfer, uploadpack, uploadarchive and lsrefs, "
         )
     };
     for key in [

@@ -145,7 +145,7 @@ fn a_missing_server_is_named_with_where_it_is_looked_for() {
         "fatal: 'serve' needs the program 'pronto-server', which is not installed",
         &format!("'{}'", directory.join("pronto-server").display()),
         "usr/libexec/pronto/pronto-server'",
-        &format!("version {}", env!("CARGO_PKG_VERSION")),
+        &format!("'pronto-server' {}", env!("CARGO_PKG_VERSION")),
     ] {
         assert!(said.contains(expected), "{said}");
     }

@@ -21,18 +21,14 @@ fn settings_that_only_a_push_obeys_take_no_pushes() {
         (
             "hook.policy.event",
             "pre-receive",
-            "has the hook 'pre-receive'",
+            "has a 'pre-receive' hook",
         ),
-        (
-            "hook.policy.command",
-            "exit 1",
-            "has the hook 'pre-receive'",
-        ),
-        ("hook.policy.event", "update", "has the hook 'update'"),
+        ("hook.policy.command", "exit 1", "has a 'pre-receive' hook"),
+        ("hook.policy.event", "update", "has a 'update' hook"),
         (
             "hook.policy.event",
             "post-receive",
-            "has the hook 'post-receive'",
+            "has a 'post-receive' hook",
         ),
         ("hook.policy.enabled", "false", ""),
         ("receive.maxInputSize", "1000", "sets receive.maxInputSize"),

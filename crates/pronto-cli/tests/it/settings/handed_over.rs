@@ -314,7 +314,6 @@ fn disabled_settings_change_nothing() {
         ("transfer.credentialsInUrl", "allow"),
     ];
     let variables = [
-        ("GIT_ATTR_SOURCE", ""),
         ("GIT_NO_LAZY_FETCH", "0"),
         ("GIT_REF_PARANOIA", "1"),
         ("GIT_TRACE_SETUP", "0"),
