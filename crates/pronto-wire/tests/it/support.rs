@@ -93,7 +93,15 @@ impl Progress for Listener {
 
     fn message(&self, message: ProgressMessage<'_>) {
         let mut lines = self.0.lock().expect("no panics while it is held");
-        lines.push(format!("{}{message}", message.prefix()));
+        let is_overwritten = matches!(
+            message,
+            ProgressMessage::Remote {
+                is_overwritten: true,
+                ..
+            }
+        );
+        let end = if is_overwritten { "\r" } else { "" };
+        lines.push(format!("{}{message}{end}", message.prefix()));
     }
 }
 
