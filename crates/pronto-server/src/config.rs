@@ -22,7 +22,8 @@ pub const DEFAULT_TEXT: &str = include_str!("config/default.toml");
 /// The largest size in bytes of a configuration file.
 const LARGEST_BYTES: u64 = 16 << 20;
 
-/// A function that reads the configuration of a running server again.
+/// A function that reads the configuration of a running server again. The server calls it on a thread
+/// that may block, one call at a time. After an error the server keeps its configuration.
 pub type ReadConfig = dyn Fn() -> Result<ServerConfig> + Send + Sync;
 
 /// The configuration of a server.

@@ -42,7 +42,8 @@ const SPARE_THREADS: usize = 16;
 pub struct Options {
     /// The configuration.
     pub config: ServerConfig,
-    /// Reads the configuration again, for reloads. Without it, a reload changes nothing.
+    /// Reads the configuration again when [`Control::reload`] asks for it. Without it, a reload is
+    /// reported as an error ([`Event::Reloaded`]) and changes nothing.
     pub read: Option<Box<ReadConfig>>,
     /// The only user and the token, for a server without a file of users.
     pub owner: Option<ImplicitUser>,
