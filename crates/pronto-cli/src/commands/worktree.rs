@@ -25,9 +25,9 @@ use crate::{CliError, Context, ExitCode};
     CARRYING: only ignored, untracked files of the current worktree are carried, and directories with all their \
     contents. Contents, permissions, modification times, symbolic links and empty directories are preserved. \
     Owners, extended attributes and hard links are not. Nothing in the new worktree is replaced, and no link is \
-    followed. With `--carry-reflink=always` files share their blocks with the originals until one of them is \
-    written, and the command fails if the file system does not support that; `auto` copies then, and `never` \
-    always copies."
+    followed. Files share their blocks with the originals until one of them is written, if the file system supports \
+    that, and are copied otherwise (`--carry-reflink=auto`). With `always` the command fails instead of copying, and \
+    `never` always copies."
 )]
 #[expect(
     clippy::struct_excessive_bools,
@@ -70,7 +70,7 @@ pub(crate) struct Args {
     /// Carry ignored files that match, as in .gitignore; repeatable (add)
     #[arg(long, value_name = "PATTERN")]
     carry: Vec<OsString>,
-    /// Whether carried files share blocks: `always` (the default), `auto` or `never` (add)
+    /// Whether carried files share blocks: `auto` (the default), `always` or `never` (add)
     #[arg(long, value_name = "WHEN", num_args = 0..=1, default_missing_value = "always", require_equals = true)]
     carry_reflink: Option<String>,
     /// Check out the submodules from the objects that the current worktree has (add)

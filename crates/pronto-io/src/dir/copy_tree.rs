@@ -26,9 +26,9 @@ const KEPT_MODE: u32 = 0o1777;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BlockSharing {
     /// Share blocks, and fail if that is not possible.
-    #[default]
     Always,
     /// Share blocks if that is possible, and copy the bytes otherwise.
+    #[default]
     Auto,
     /// Copy the bytes of all files.
     Never,

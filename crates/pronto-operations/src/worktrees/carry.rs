@@ -221,6 +221,6 @@ fn failed(failure: CopyFailure) -> Error {
 fn cannot_share(what: &str) -> Error {
     refused(format!(
         "could not carry {what}: the file system cannot share blocks of files; \
-         use --carry-reflink=auto to copy them"
+         --carry-reflink=auto copies them"
     ))
 }

@@ -138,13 +138,13 @@ fn carry(args: &Args, config: &Config) -> Result<Carry, CliError> {
         None => (config.string(key)?, key),
     };
     let sharing = match value.map(|value| value.as_bytes()) {
-        None | Some(b"always") => BlockSharing::Always,
-        Some(b"auto") => BlockSharing::Auto,
+        None | Some(b"auto") => BlockSharing::Auto,
+        Some(b"always") => BlockSharing::Always,
         Some(b"never") => BlockSharing::Never,
         Some(other) => {
             let other = other.as_bstr();
             let message =
-                format!("bad value '{other}' for '{name}': use 'always', 'auto' or 'never'");
+                format!("bad value '{other}' for '{name}': use 'auto', 'always' or 'never'");
             return Err(CliError::fatal(message));
         }
     };
