@@ -1,6 +1,7 @@
 //! Reads the identity of a client from its certificate: the common name of the subject, and the
 //! fingerprint (X.509, RFC 5280). TLS checks signatures, not this module.
 
+use pronto_wire::tls::DerElement;
 use ring::digest::{SHA256, digest};
 
 use crate::token::hex;
@@ -38,70 +39,28 @@ pub fn fingerprint(certificate: &[u8]) -> String {
 /// Returns the last common name of the subject, or `None` if the subject has no common name, or the
 /// certificate is malformed.
 pub fn common_name(certificate: &[u8]) -> Option<String> {
-    let outer = Element::read(&mut &*certificate)?.of(SEQUENCE)?;
-    let mut fields = Element::read(&mut &*outer)?.of(SEQUENCE)?;
-    let first = Element::read(&mut fields)?;
+    let outer = DerElement::read(&mut &*certificate)?.of(SEQUENCE)?;
+    let mut fields = DerElement::read(&mut &*outer)?.of(SEQUENCE)?;
+    let first = DerElement::read(&mut fields)?;
     // The version is optional. The serial number, signature algorithm, issuer and validity follow.
     let skipped = if first.tag == 0xa0 { 4 } else { 3 };
     for _ in 0..skipped {
-        Element::read(&mut fields)?;
+        DerElement::read(&mut fields)?;
     }
-    let mut subject = Element::read(&mut fields)?.of(SEQUENCE)?;
+    let mut subject = DerElement::read(&mut fields)?.of(SEQUENCE)?;
     let mut found = None;
     while !subject.is_empty() {
-        let mut set = Element::read(&mut subject)?.of(0x31)?;
+        let mut set = DerElement::read(&mut subject)?.of(0x31)?;
         while !set.is_empty() {
-            let mut pair = Element::read(&mut set)?.of(SEQUENCE)?;
-            let name = Element::read(&mut pair)?.of(0x06)?;
-            let value = Element::read(&mut pair)?;
+            let mut pair = DerElement::read(&mut set)?.of(SEQUENCE)?;
+            let name = DerElement::read(&mut pair)?.of(0x06)?;
+            let value = DerElement::read(&mut pair)?;
             if name == COMMON_NAME {
                 found = Some(value.text()?);
             }
         }
     }
     found
-}
-
-/// An element of DER (X.690).
-struct Element<'a> {
-    tag: u8,
-    content: &'a [u8],
-}
-
-impl<'a> Element<'a> {
-    /// Takes the first element from `bytes`.
-    fn read(bytes: &mut &'a [u8]) -> Option<Self> {
-        let (&tag, rest) = bytes.split_first()?;
-        let (&first, mut rest) = rest.split_first()?;
-        let length = match first {
-            0..=0x7f => usize::from(first),
-            0x81..=0x84 => {
-                let count = usize::from(first & 0x7f);
-                let (digits, after) = rest.split_at_checked(count)?;
-                rest = after;
-                digits
-                    .iter()
-                    .fold(0, |length, digit| length << 8 | usize::from(*digit))
-            }
-            _ => return None,
-        };
-        let (content, after) = rest.split_at_checked(length)?;
-        *bytes = after;
-        Some(Element { tag, content })
-    }
-
-    /// Returns the content if the element has the tag `tag`.
-    fn of(self, tag: u8) -> Option<&'a [u8]> {
-        (self.tag == tag).then_some(self.content)
-    }
-
-    /// Returns the content of a UTF-8 or ASCII string.
-    fn text(self) -> Option<String> {
-        match self.tag {
-            0x0c | 0x13 | 0x16 => String::from_utf8(self.content.to_vec()).ok(),
-            _ => None,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 //! - [`push`], [`receive`]: the sending and the receiving side of a push.
 //! - [`certificate`]: the push certificate, which a signed push sends instead of its commands.
 //! - [`url`], [`address`], [`policy`], [`transport`]: connections to the remote side.
+//! - [`tls`]: the certificates of servers that are trusted.
 //! - [`archive`]: both sides of a request for an archive.
 //! - [`client`]: the blocking client that combines these modules.
 //!
@@ -42,6 +43,7 @@ pub mod receive;
 pub mod request;
 mod sanitize;
 pub mod sideband;
+pub mod tls;
 pub mod transport;
 pub mod url;
 

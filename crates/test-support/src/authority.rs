@@ -1,4 +1,4 @@
-//! Certificate authorities for tests.
+//! Certificate authorities, and self-signed certificates, for tests.
 
 use std::process::{Command, Stdio};
 
@@ -72,4 +72,40 @@ impl Authority {
             .expect("it starts");
         assert!(output.status.success(), "openssl {arguments}: {output:?}");
     }
+}
+
+/// The settings of `openssl ca` for certificates with any dates.
+const SETTINGS: &str = "[ca]\ndefault_ca = own\n[own]\ndatabase = index\nnew_certs_dir = .\nserial = serial\n\
+                        default_md = sha256\npolicy = any\n[any]\ncommonName = supplied\n";
+
+/// Creates a self-signed certificate with these extensions (lines of openssl's configuration), valid from the
+/// first to the second date (`YYYYMMDDHHMMSSZ`). Returns `None` if openssl is not installed.
+///
+/// # Panics
+/// Panics if openssl fails.
+#[must_use]
+pub fn self_signed(extensions: &str, dates: [&str; 2]) -> Option<IssuedCertificate> {
+    output_if_installed(Command::new("openssl").arg("version"))?;
+    let folder = Authority(Scratch::new());
+    let [from, to] = dates;
+    for (name, text) in [
+        ("settings", SETTINGS),
+        ("index", ""),
+        ("serial", "01\n"),
+        ("extensions", extensions),
+    ] {
+        std::fs::write(folder.0.join(name), text).expect("writable");
+    }
+    folder.openssl(&format!(
+        "req {CURVE} -keyout own.key -out own.csr -subj /CN=localhost"
+    ));
+    folder.openssl(&format!(
+        "ca -batch -config settings -selfsign -keyfile own.key -in own.csr -startdate {from} -enddate {to} \
+         -extfile extensions -notext -out own.pem"
+    ));
+    let read = |name: &str| std::fs::read_to_string(folder.0.join(name)).expect("text");
+    Some(IssuedCertificate {
+        certificate: read("own.pem"),
+        key: read("own.key"),
+    })
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use object_store::ClientOptions;
 use object_store::client::{HttpClient, HttpConnector};
+use pronto_wire::tls::ServerTrust;
 
 use crate::tls;
 
@@ -24,7 +25,7 @@ impl HttpConnector for BucketHttpConnector {
                 store: "HTTP",
                 source,
             };
-        let config = tls::config(tls::system_roots());
+        let config = tls::config(ServerTrust::of_system());
         let config = config.map_err(|error| failed(error.into()))?;
         let client = reqwest::Client::builder()
             .tls_backend_preconfigured(config)

@@ -5,9 +5,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use pronto_wire::tls::ServerTrust;
+use rustls::ClientConfig;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::Socket;
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
@@ -23,27 +24,24 @@ pub(super) struct DatabaseTls(Arc<ClientConfig>);
 impl DatabaseTls {
     /// Prepares connections to `address` that trust its authorities, or those of the system.
     pub(super) fn new(address: &DatabaseAddress) -> Result<Self> {
-        let roots = match &address.authorities {
-            None => tls::system_roots(),
+        let trust = match &address.authorities {
+            None => ServerTrust::of_system(),
             Some(path) => {
                 let wrong = |reason: String| {
                     let message = format!("cannot read certificates from '{}'", path.display());
                     Error::new(ErrorKind::Options, message).because(reason)
                 };
-                let mut roots = RootCertStore::empty();
                 let found = CertificateDer::pem_file_iter(path);
-                for certificate in found.map_err(|error| wrong(error.to_string()))? {
-                    let certificate = certificate.map_err(|error| wrong(error.to_string()))?;
-                    let added = roots.add(certificate);
-                    added.map_err(|error| wrong(error.to_string()))?;
-                }
-                if roots.is_empty() {
+                let found = found.map_err(|error| wrong(error.to_string()))?;
+                let found = found.collect::<Result<Vec<_>, _>>();
+                let found = found.map_err(|error| wrong(error.to_string()))?;
+                if found.is_empty() {
                     return Err(wrong("the file contains no certificates".to_owned()));
                 }
-                roots
+                ServerTrust::new(found)
             }
         };
-        let mut config = tls::config(roots)
+        let mut config = tls::config(trust)
             .map_err(|error| Error::new(ErrorKind::Options, "cannot set up TLS").because(error))?;
         config.alpn_protocols = vec![b"postgresql".to_vec()];
         Ok(DatabaseTls(Arc::new(config)))

@@ -16,6 +16,7 @@ mod agent;
 mod dial;
 mod download;
 mod encode;
+mod encrypt;
 mod relay;
 mod site;
 mod text;

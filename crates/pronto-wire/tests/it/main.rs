@@ -7,4 +7,5 @@ mod negotiation;
 #[path = "../servers/lib.rs"]
 mod servers;
 mod support;
+mod trust;
 mod web;

@@ -4,15 +4,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bstr::ByteSlice;
+use rustls::ClientConfig;
+use rustls::client::danger::ServerCertVerifier;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use ureq::config::{AutoHeaderValue, IpFamily};
 use ureq::http::Uri;
-use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig};
 use ureq::{Agent, Proxy, ProxyProtocol};
 
 use super::dial::{self, CurrentConnection, Dialer};
+use super::encrypt::Encryption;
 use super::relay::WholeUrls;
 use super::{HttpSecret, Redirects};
 use crate::error::{Error, ErrorKind};
+use crate::tls::{AnyServer, ServerTrust, certificates_in, provider};
 use crate::transport::{AddressFamily, LowSpeed, Timeouts};
 use crate::url::Url;
 
@@ -117,7 +122,7 @@ pub(super) fn agent(
     limits: Timeouts,
 ) -> Result<(Agent, CurrentConnection), Error> {
     let relay = relay(url, options)?;
-    let mut config = Agent::config_builder()
+    let config = Agent::config_builder()
         .http_status_as_error(false)
         .max_redirects(0)
         .max_redirects_will_error(false)
@@ -140,13 +145,14 @@ pub(super) fn agent(
             AddressFamily::V6 => IpFamily::Ipv6Only,
         });
     let relay = relay.map(|relay| relay.address);
-    let is_relay_encrypted = relay.as_ref().is_some_and(is_encrypted);
-    if url.scheme() == "https" {
-        config = config.tls_config(tls(options)?);
-    } else if is_relay_encrypted {
+    let encryption = if url.scheme() == "https" {
+        Encryption::of_origin(tls(options)?)
+    } else if let Some(proxy) = relay.as_ref().filter(|proxy| is_encrypted(proxy)) {
         // As in Git, settings for the certificate of the server do not apply to that of the proxy.
-        config = config.tls_config(tls(&Options::default())?);
-    }
+        Encryption::of_proxy(tls(&Options::default())?, proxy.clone())
+    } else {
+        Encryption::default()
+    };
     let current = CurrentConnection::default();
     let dialer = Dialer {
         current: current.clone(),
@@ -157,7 +163,7 @@ pub(super) fn agent(
     let whole_urls = WholeUrls {
         origin: is_relayed.then(|| format!("http://{}", url.origin().authority())),
     };
-    let connector = dial::connector(dialer, relay.as_ref(), whole_urls);
+    let connector = dial::connector(dialer, encryption, whole_urls);
     let resolver = dial::Resolving { relay };
     let agent = Agent::with_parts(config.build(), connector, resolver);
     Ok((agent, current))
@@ -285,26 +291,39 @@ fn is_direct(url: &Url, no_proxy: &str) -> bool {
         })
 }
 
-fn tls(options: &Options) -> Result<TlsConfig, Error> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut config = TlsConfig::builder()
-        .unversioned_rustls_crypto_provider(provider)
-        .disable_verification(!options.ssl_verify);
-    if options.ssl_verify {
-        let certificates = trusted(options)?;
-        config = config.root_certs(RootCerts::Specific(Arc::new(certificates)));
-    }
-    if let Some(path) = &options.ssl_cert {
-        config = config.client_cert(Some(client_certificate(path, options)?));
-    }
-    Ok(config.build())
+/// Returns the configuration of TLS for the user's settings.
+fn tls(options: &Options) -> Result<Arc<ClientConfig>, Error> {
+    let unusable = |error: rustls::Error| {
+        Error::new(ErrorKind::Connection, "cannot set up TLS").because(error)
+    };
+    let verifier: Arc<dyn ServerCertVerifier> = match options.ssl_verify {
+        true => Arc::new(trusted(options)?),
+        false => Arc::new(AnyServer),
+    };
+    let builder = ClientConfig::builder_with_provider(provider())
+        .with_safe_default_protocol_versions()
+        .map_err(unusable)?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier);
+    let config = match &options.ssl_cert {
+        None => builder.with_no_client_auth(),
+        Some(path) => {
+            let (chain, key) = client_certificate(path, options)?;
+            let config = builder.with_client_auth_cert(chain, key);
+            config.map_err(|error| {
+                let message = format!("cannot use the certificate in '{}'", path.display());
+                Error::new(ErrorKind::Authentication, message).because(error)
+            })?
+        }
+    };
+    Ok(Arc::new(config))
 }
 
 /// Reads the trusted certificates: the configured ones, or those of the system.
-fn trusted(options: &Options) -> Result<Vec<Certificate<'static>>, Error> {
+fn trusted(options: &Options) -> Result<ServerTrust, Error> {
     let mut found = Vec::new();
     if let Some(path) = &options.ssl_ca_info {
-        found.extend(certificates_in(path)?);
+        found.extend(certificates_in(path).map_err(|error| unreadable(path, error))?);
     }
     if let Some(directory) = &options.ssl_ca_path {
         let entries = std::fs::read_dir(directory).map_err(|error| unreadable(directory, error))?;
@@ -314,36 +333,25 @@ fn trusted(options: &Options) -> Result<Vec<Certificate<'static>>, Error> {
         }
     }
     let own = options.ssl_ca_info.is_some() || options.ssl_ca_path.is_some();
-    if !own {
-        let native = rustls_native_certs::load_native_certs();
-        found.extend(
-            native
-                .certs
-                .iter()
-                .map(|certificate| Certificate::from_der(certificate).to_owned()),
-        );
-    }
-    Ok(found)
+    Ok(match own {
+        true => ServerTrust::new(found),
+        false => ServerTrust::of_system(),
+    })
 }
 
-fn certificates_in(path: &Path) -> Result<Vec<Certificate<'static>>, Error> {
-    let pem = std::fs::read(path).map_err(|error| unreadable(path, error))?;
-    let certificates = ureq::tls::parse_pem(&pem).filter_map(|item| match item {
-        Ok(PemItem::Certificate(certificate)) => Some(certificate),
-        _ => None,
-    });
-    Ok(certificates.collect())
-}
-
-fn client_certificate(path: &Path, options: &Options) -> Result<ClientCert, Error> {
-    let chain = certificates_in(path)?;
+/// Reads the chain and the key of the client.
+fn client_certificate(
+    path: &Path,
+    options: &Options,
+) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), Error> {
+    let chain = certificates_in(path).map_err(|error| unreadable(path, error))?;
     let key_path = options.ssl_key.as_deref().unwrap_or(path);
     let pem = std::fs::read(key_path).map_err(|error| unreadable(key_path, error))?;
-    let key = PrivateKey::from_pem(&pem).map_err(|error| {
+    let key = PrivateKeyDer::from_pem_slice(&pem).map_err(|error| {
         let message = format!("no private key in '{}'", key_path.display());
         Error::new(ErrorKind::Authentication, message).because(error)
     })?;
-    Ok(ClientCert::new_with_certs(&chain, key))
+    Ok((chain, key))
 }
 
 fn unreadable(path: &Path, error: std::io::Error) -> Error {

@@ -15,11 +15,12 @@ use ureq::http::Uri;
 use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::{
     Buffers, ConnectProxyConnector, ConnectionDetails, Connector, Either, LazyBuffers, NextTimeout,
-    RustlsConnector, SocksConnector, Transport, time,
+    SocksConnector, Transport, time,
 };
 use ureq::{Error, Timeout};
 
-use super::relay::{Encryption, WholeUrls};
+use super::encrypt::Encryption;
+use super::relay::WholeUrls;
 use crate::transport::pace::{LowSpeed, ReadPace, Timeouts};
 use crate::transport::{Readiness, connect_first};
 
@@ -43,18 +44,16 @@ impl CurrentConnection {
     }
 }
 
-/// Returns the connector of a client, which stores its most recent connection in `current`. `relay` is
-/// the address of a proxy that forwards requests.
+/// Returns the connector of a client, which stores its most recent connection in `current`.
 pub(super) fn connector(
     dialer: Dialer,
-    relay: Option<&Uri>,
+    encryption: Encryption,
     whole_urls: WholeUrls,
 ) -> impl Connector {
     ().chain(SocksConnector::default())
         .chain(ConnectProxyConnector::default())
         .chain(dialer)
-        .chain(Encryption::to(relay))
-        .chain(RustlsConnector::default())
+        .chain(encryption)
         .chain(whole_urls)
 }
 

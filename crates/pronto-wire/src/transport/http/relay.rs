@@ -1,68 +1,9 @@
-//! Connections to a forwarding proxy: encrypted if its scheme is `https`, and with the complete URL in
-//! the request line.
-
-use std::fmt;
-use std::sync::Arc;
+//! Connections to a forwarding proxy, with the complete URL in the request line.
 
 use ureq::Error;
-use ureq::http::Uri;
-use ureq::http::uri::Scheme;
 use ureq::unversioned::transport::{
-    Buffers, ConnectionDetails, Connector, Either, NextTimeout, RustlsConnector, Transport,
+    Buffers, ConnectionDetails, Connector, Either, NextTimeout, Transport,
 };
-
-/// A connector that encrypts connections to a forwarding proxy.
-pub(super) struct Encryption {
-    /// The address of the proxy, if connections to it are encrypted.
-    proxy: Option<Uri>,
-    encrypt: RustlsConnector,
-}
-
-impl Encryption {
-    /// Creates a connector that encrypts connections to `proxy`, if there is a forwarding proxy with
-    /// the scheme `https`.
-    pub(super) fn to(proxy: Option<&Uri>) -> Self {
-        let is_encrypted = |proxy: &&Uri| proxy.scheme() == Some(&Scheme::HTTPS);
-        Encryption {
-            proxy: proxy.filter(is_encrypted).cloned(),
-            encrypt: RustlsConnector::default(),
-        }
-    }
-}
-
-impl fmt::Debug for Encryption {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Encryption").field(&self.proxy).finish()
-    }
-}
-
-impl<In: Transport> Connector<In> for Encryption {
-    type Out = Either<In, <RustlsConnector as Connector<In>>::Out>;
-
-    fn connect(
-        &self,
-        details: &ConnectionDetails<'_>,
-        chained: Option<In>,
-    ) -> Result<Option<Self::Out>, Error> {
-        let Some(proxy) = &self.proxy else {
-            return Ok(chained.map(Either::A));
-        };
-        let to_proxy = ConnectionDetails {
-            uri: proxy,
-            addrs: details.addrs.clone(),
-            config: details.config,
-            request_level: details.request_level,
-            resolver: details.resolver,
-            now: details.now,
-            timeout: details.timeout,
-            current_time: Arc::clone(&details.current_time),
-            run_connector: Arc::clone(&details.run_connector),
-            register_shutdown: Arc::clone(&details.register_shutdown),
-        };
-        let encrypted = self.encrypt.connect(&to_proxy, chained)?;
-        Ok(encrypted.map(Either::B))
-    }
-}
 
 /// A connector that writes the complete URL into request lines.
 #[derive(Debug)]
