@@ -23,6 +23,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use pronto_io::budget::{MemoryAccount, RequestBudget};
 use pronto_io::pool::cores;
 
@@ -109,6 +110,8 @@ pub(crate) struct Admission {
     memory: Arc<MemoryAccount>,
     memory_of_strangers: Arc<MemoryAccount>,
     turns_of_strangers: Arc<Turns>,
+    /// The waits for slots, in seconds.
+    waits: Histogram,
     failures: Mutex<HashMap<Network, Failures>>,
 }
 
@@ -120,7 +123,18 @@ struct Failures {
 
 impl Admission {
     pub(crate) fn new(limits: &ServerLimits) -> Self {
+        // The buckets range from a millisecond to about a minute.
+        Self::counting(limits, Histogram::new(exponential_buckets(0.001, 4.0, 9)))
+    }
+
+    /// Returns an admission with other limits, which counts waits together with this one.
+    pub(crate) fn with_limits(&self, limits: &ServerLimits) -> Self {
+        Self::counting(limits, self.waits.clone())
+    }
+
+    fn counting(limits: &ServerLimits, waits: Histogram) -> Self {
         Admission {
+            waits,
             slots: Slots::new(limits),
             memory: Arc::new(MemoryAccount::new("all clients", limits.memory_bytes)),
             memory_of_strangers: Arc::new(MemoryAccount::new(
@@ -146,6 +160,16 @@ impl Admission {
         self.connections.count()
     }
 
+    /// Returns the number of requests that wait for a slot.
+    pub(crate) fn waiting(&self) -> usize {
+        self.slots.waiting()
+    }
+
+    /// Returns the waits for slots, in seconds.
+    pub(crate) fn waits(&self) -> &Histogram {
+        &self.waits
+    }
+
     /// Waits for a slot of the owner, for a request on this connection.
     ///
     /// # Errors
@@ -163,7 +187,10 @@ impl Admission {
             SlotOwner::Network(_) => Arc::clone(&self.turns_of_strangers),
             SlotOwner::User(_) | SlotOwner::Administrator(_) => share.turns,
         };
-        let (ticket, peer) = self.slots.take(owner, turns, self.limits.wait).await?;
+        let begun = Instant::now();
+        let taken = self.slots.take(owner, turns, self.limits.wait).await;
+        self.waits.observe(begun.elapsed().as_secs_f64());
+        let (ticket, peer) = taken?;
         let held = connection.map(AdmittedConnection::hold).transpose()?;
         Ok(RequestSlot {
             peer,

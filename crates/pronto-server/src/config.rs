@@ -1,8 +1,10 @@
 //! The configuration file, `pronto-server.toml`.
 
 mod file;
+pub(crate) mod known;
 mod problem;
 mod quota;
+mod restart;
 mod store;
 
 use std::net::SocketAddr;
@@ -14,6 +16,7 @@ use crate::certificate::CertificateNames;
 use crate::quota::Quota;
 use crate::{Error, ErrorKind, Result};
 
+pub(crate) use restart::waiting_for_restart;
 pub use store::{SecretText, StoreConfig, StoreRole};
 
 /// The text of a configuration file with all defaults and comments, as `--print-config` prints it.
@@ -50,6 +53,10 @@ pub struct ServerConfig {
     pub tls: Option<TlsFiles>,
     /// The clients that may read metrics (`metrics`).
     pub metrics: MetricsReaders,
+    /// The addresses that serve only metrics and health, to all clients, without TLS (`listen` of `[metrics]`).
+    pub metrics_listen: Vec<SocketAddr>,
+    /// The format of the log (`format` of `[log]`).
+    pub log_format: LogFormatSetting,
     /// The addresses for `git://` (`listen` of `[daemon]`).
     pub daemon: Vec<SocketAddr>,
     /// The repositories that accept pushes over `git://` (`push` of `[daemon]`).
@@ -134,13 +141,27 @@ pub struct TlsFiles {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MetricsReaders {
-    /// Clients on this machine.
-    #[default]
+    /// Clients on this machine, and users who manage the server. Behind a proxy on this machine, these are all
+    /// clients.
     Loopback,
     /// Users who manage the server.
+    #[default]
     Admin,
     /// All clients.
     Everyone,
+}
+
+/// The format of the log (`format` of `[log]`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormatSetting {
+    /// Text for people if standard error is a terminal, and otherwise JSON.
+    #[default]
+    Auto,
+    /// Text for people.
+    Human,
+    /// JSON.
+    Json,
 }
 
 /// A user who authenticates with a client certificate (`[[certificate]]`).
@@ -270,7 +291,9 @@ impl ServerConfig {
             public_url: String::new(),
             hosts: Vec::new(),
             tls: None,
-            metrics: MetricsReaders::default(),
+            metrics: MetricsReaders::Loopback,
+            metrics_listen: Vec::new(),
+            log_format: LogFormatSetting::default(),
             daemon: Vec::new(),
             daemon_push: DaemonPush::default(),
             ssh: SshConfig::default(),
@@ -384,7 +407,7 @@ mod tests {
         let message = |text| parse(text).expect_err(text).to_string();
         for (text, expected) in [
             ("root = 1", "x.toml:1: "),
-            ("\nnonsense = 1", "x.toml:2: unknown field `nonsense`"),
+            ("\nnonsense = 1", "x.toml:2: unknown setting 'nonsense'"),
             (
                 "[http]\n\nlisten = [\"nowhere\"]",
                 "x.toml:3: 'nowhere' is not an address",
@@ -438,6 +461,10 @@ mod tests {
             listen = ["[::]:9419"]
             key = "n"
             memory_bytes = 200_000_000
+            [metrics]
+            listen = ["127.0.0.1:9100"]
+            [log]
+            format = "human"
             [[grant]]
             repository = "team/**"
             users = ["alice", "*"]
@@ -458,6 +485,8 @@ mod tests {
         assert_eq!(config.ssh.host_key.as_deref(), Some(Path::new("/etc/key")));
         assert_eq!(config.netsync.key.as_deref(), Some(Path::new("/srv/n")));
         assert_eq!(config.netsync.memory_bytes, 200_000_000);
+        assert_eq!(config.metrics_listen, [([127, 0, 0, 1], 9100).into()]);
+        assert_eq!(config.log_format, LogFormatSetting::Human);
         assert_eq!(config.access.grants.len(), 1);
         let rule = &config.access.rules[0];
         assert!(!rule.force && rule.delete && rule.create && rule.users.is_none());

@@ -55,6 +55,8 @@ pub(crate) enum ServerPhase {
 #[derive(Clone)]
 pub(crate) struct Accepted {
     pub(crate) address: SocketAddr,
+    /// Whether the socket serves only metrics and health.
+    pub(crate) only_metrics: bool,
     pub(crate) connection: Arc<AdmittedConnection>,
 }
 
@@ -67,6 +69,7 @@ pub(crate) async fn serve(
 ) {
     let Accepted {
         address,
+        only_metrics,
         connection,
     } = client;
     let setup = state.setup();
@@ -79,7 +82,7 @@ pub(crate) async fn serve(
         return;
     }
     let (head, idle, head_bytes) = (limits.head, limits.idle, limits.head_bytes);
-    let tls = setup.tls.clone();
+    let tls = setup.tls.clone().filter(|_| !only_metrics);
     let times = WaitLimits {
         head,
         head_in_crowd: HEAD_IN_CROWD,
@@ -93,6 +96,7 @@ pub(crate) async fn serve(
                 address,
                 certificate: None,
                 is_local: to.is_some_and(|to| to.ip().to_canonical().is_loopback()),
+                only_metrics,
                 connection,
             };
             drop(setup);
@@ -114,6 +118,7 @@ pub(crate) async fn serve(
                 certificate: certificate
                     .map(|certificate| Arc::new(CertificateNames::of(certificate))),
                 is_local: false,
+                only_metrics,
                 connection,
             };
             drop(setup);

@@ -87,6 +87,10 @@ impl HttpExchange {
         }
         let uri = request.uri();
         let route = route::parse(uri.path(), uri.query())?;
+        if self.client.only_metrics && !matches!(route, Route::Health | Route::Metrics) {
+            let message = "this address serves only /metrics and /healthz";
+            return Err(Error::new(ErrorKind::NotFound, message));
+        }
         let needed = match &route {
             Route::Health | Route::Metrics | Route::Advertise(..) | Route::Bundle(..) => {
                 Method::GET
@@ -217,13 +221,17 @@ impl HttpExchange {
             }
             MetricsReaders::Admin => is_admin(),
         };
-        if !may_read {
+        if !may_read && !self.client.only_metrics {
             let message = "this client may not read the metrics";
             return Err(Error::new(ErrorKind::Denied, message));
         }
-        let count = self.setup.admission.connections();
-        self.state.metrics.connections.set(count as i64);
-        let reply = HttpResponse::text(200, self.state.metrics.text());
+        let Setup {
+            admission,
+            certificate_end,
+            ..
+        } = &*self.setup;
+        let text = self.state.metrics.text(admission, *certificate_end);
+        let reply = HttpResponse::text(200, text);
         Ok(reply.with_type("application/openmetrics-text; version=1.0.0; charset=utf-8"))
     }
 }

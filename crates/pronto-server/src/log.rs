@@ -1,11 +1,13 @@
-//! Events of the server, and their representation as lines of JSON.
+//! Events of the server, and their representation as records of a log.
+
+mod record;
 
 use std::net::SocketAddr;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
-use crate::token;
+pub use record::{EventRecord, LogFormat, LogLevel};
 
 /// The largest number of characters of an error in the log. Parts of an error are chosen by
 /// clients.
@@ -37,6 +39,11 @@ pub enum Event {
         /// stays.
         error: Option<String>,
     },
+    /// A reload has changed settings that apply only after a restart.
+    RestartNeeded {
+        /// The names of the settings, with their sections: `ssh.listen`.
+        settings: Vec<&'static str>,
+    },
     /// Upkeep of a repository in a store has ended.
     Upkeep {
         /// The repository, or an empty string if the repositories cannot be listed.
@@ -50,6 +57,11 @@ pub enum Event {
     Fault {
         /// The description of the fault, with the name of the object or file.
         message: String,
+    },
+    /// A child process, such as a hook, or this process has written to standard error.
+    Output {
+        /// A line of the output.
+        line: String,
     },
     /// Lines of the log were dropped, because the reader of the log did not read them.
     Dropped {
@@ -114,86 +126,62 @@ pub struct StoreUse {
 pub type OnEvent = dyn Fn(&Event) + Send + Sync;
 
 impl Event {
-    /// Returns the event, with the current time, as a line of JSON.
-    pub fn to_line(&self) -> String {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let now = now.unwrap_or_default();
-        let mut fields = Map::new();
-        fields.insert("time".to_owned(), json!(now.as_millis() as f64 / 1000.0));
-        let mut add = |name: &str, value: Value| {
-            fields.insert(name.to_owned(), value);
-        };
+    /// Returns the event as a record of the log.
+    pub fn record(&self) -> EventRecord {
+        use LogLevel::{Error, Info, Warning};
         match self {
-            Event::Listening { protocol, address } => {
-                add("event", json!("listening"));
-                add("protocol", json!(protocol));
-                add("address", json!(address.to_string()));
+            Event::Listening { protocol, address } => EventRecord::new(Info, "listening")
+                .with("protocol", *protocol)
+                .with("address", address.to_string()),
+            Event::Request(request) => request.record(),
+            Event::Refused { address, reason } => EventRecord::new(Warning, "refused")
+                .with("address", address.to_string())
+                .with("reason", *reason),
+            Event::Reloaded { error: None } => EventRecord::new(Info, "reloaded"),
+            Event::Reloaded { error: Some(error) } => {
+                EventRecord::new(Error, "reloaded").with("error", error.as_str())
             }
-            Event::Request(request) => request.add_to(&mut add),
-            Event::Refused { address, reason } => {
-                add("event", json!("refused"));
-                add("address", json!(address.to_string()));
-                add("reason", json!(reason));
-            }
-            Event::Reloaded { error } => {
-                add("event", json!("reloaded"));
-                if let Some(error) = error {
-                    add("error", json!(error));
-                }
+            Event::RestartNeeded { settings } => {
+                let names: Vec<String> = settings.iter().map(|name| format!("'{name}'")).collect();
+                let message = format!("a restart is needed for {}", names.join(", "));
+                EventRecord::new(Warning, "restart-needed")
+                    .with("message", message)
+                    .with("settings", settings.clone())
             }
             Event::Upkeep {
                 repository,
                 result,
                 duration,
             } => {
-                add("event", json!("upkeep"));
+                let level = if result.is_ok() { Info } else { Warning };
+                let mut record = EventRecord::new(level, "upkeep");
                 if !repository.is_empty() {
-                    add("repository", json!(repository));
+                    record = record.with("repository", repository.as_str());
                 }
-                match result {
-                    Ok(done) => add("done", json!(done)),
-                    Err(error) => add("error", json!(error)),
-                }
-                add("seconds", json!(duration.as_secs_f64()));
+                let (name, text) = match result {
+                    Ok(done) => ("done", done),
+                    Err(error) => ("error", error),
+                };
+                record
+                    .with(name, text.as_str())
+                    .with("seconds", duration.as_secs_f64())
             }
             Event::Fault { message } => {
-                add("event", json!("fault"));
-                add("error", json!(message));
+                EventRecord::new(Error, "fault").with("error", message.as_str())
             }
-            Event::Dropped { lines } => {
-                add("event", json!("dropped"));
-                add("lines", json!(lines));
+            Event::Output { line } => {
+                EventRecord::new(Info, "output").with("message", cut(line).as_str())
             }
+            Event::Dropped { lines } => EventRecord::new(Warning, "dropped").with("lines", *lines),
             Event::Draining { connections } => {
-                add("event", json!("draining"));
-                add("connections", json!(connections));
+                EventRecord::new(Info, "draining").with("connections", *connections)
             }
             Event::Drained { connections } => {
-                add("event", json!("drained"));
-                add("connections", json!(connections));
+                let level = if *connections == 0 { Info } else { Warning };
+                EventRecord::new(level, "drained").with("connections", *connections)
             }
         }
-        printable(&token::redacted(&Value::Object(fields).to_string()))
     }
-}
-
-/// Escapes characters of JSON that control terminals, or change the direction of text.
-fn printable(json: &str) -> String {
-    let is_special = |character: char| {
-        let marks = ['\u{200e}', '\u{200f}', '\u{2028}', '\u{2029}'];
-        character.is_control()
-            || marks.contains(&character)
-            || ('\u{202a}'..='\u{202e}').contains(&character)
-            || ('\u{2066}'..='\u{2069}').contains(&character)
-    };
-    let mut text = String::with_capacity(json.len());
-    for character in json.chars() {
-        match is_special(character) {
-            true => text.push_str(&format!("\\u{:04x}", u32::from(character))),
-            false => text.push(character),
-        }
-    }
-    text
 }
 
 /// Truncates a long text of a client.
@@ -205,34 +193,39 @@ fn cut(text: &str) -> String {
 }
 
 impl Request {
-    fn add_to(&self, add: &mut dyn FnMut(&str, Value)) {
-        add("event", json!("request"));
-        add("request", json!(self.id));
-        add("address", json!(self.address.to_string()));
-        add("protocol", json!(self.protocol));
-        add("service", json!(self.service));
-        add("status", json!(self.status));
-        for (name, value) in [("user", &self.user), ("repository", &self.repository)] {
+    fn record(&self) -> EventRecord {
+        let level = match self.status {
+            500.. => LogLevel::Error,
+            _ if self.error.is_some() => LogLevel::Warning,
+            _ => LogLevel::Info,
+        };
+        let mut record = EventRecord::new(level, "request")
+            .with("status", self.status)
+            .with("service", self.service);
+        for (name, value) in [("repository", &self.repository), ("user", &self.user)] {
             if let Some(value) = value {
-                add(name, json!(value));
+                record = record.with(name, value.as_str());
             }
         }
-        add("received_bytes", json!(self.received_bytes));
-        add("sent_bytes", json!(self.sent_bytes));
-        add("milliseconds", json!(self.duration.as_millis() as u64));
+        record = record
+            .with("address", self.address.to_string())
+            .with("protocol", self.protocol)
+            .with("milliseconds", self.duration.as_millis() as u64)
+            .with("received_bytes", self.received_bytes)
+            .with("sent_bytes", self.sent_bytes)
+            .with("request", self.id.as_str());
         if let Some(store) = &self.store {
-            add(
-                "store",
-                json!({
-                    "generation": store.generation,
-                    "calls": store.calls,
-                    "bytes": store.bytes,
-                    "milliseconds": store.duration.as_millis() as u64,
-                }),
-            );
+            let parts = json!({
+                "generation": store.generation,
+                "calls": store.calls,
+                "bytes": store.bytes,
+                "milliseconds": store.duration.as_millis() as u64,
+            });
+            record = record.with("store", parts);
         }
-        if let Some(error) = &self.error {
-            add("error", json!(cut(error)));
+        match &self.error {
+            Some(error) => record.with("error", cut(error)),
+            None => record,
         }
     }
 }
@@ -257,15 +250,27 @@ mod tests {
             error: Some("é".repeat(10_000)),
             store: None,
         };
-        let line = Event::Request(Box::new(request)).to_line();
+        let record = Event::Request(Box::new(request)).record();
+        let line = record.line(LogFormat::Json);
         assert!(
             !line
                 .chars()
                 .any(|found| found.is_control() || found == '\u{202e}')
         );
         assert!(line.len() < 2000, "{line}");
-        let value: Value = serde_json::from_str(&line).expect("JSON");
+        let value: serde_json::Value = serde_json::from_str(&line).expect("JSON");
         assert_eq!(value.get("milliseconds"), Some(&json!(3)));
         assert_eq!(value.get("user"), Some(&json!("a\"b\n\u{9b}\u{202e}")));
+        let line = record.line(LogFormat::Human);
+        assert!(
+            !line
+                .chars()
+                .any(|found| found.is_control() || found == '\u{202e}'),
+            "{line}"
+        );
+        let found = line.split_once(" warning request: status=200 service=git-upload-pack ");
+        let (time, rest) = found.unwrap_or_else(|| panic!("{line}"));
+        assert!(rest.starts_with(r#"user="a\"b\n"#), "{line}");
+        assert_eq!(time.len(), "2026-11-30T12:00:00.000Z".len(), "{line}");
     }
 }

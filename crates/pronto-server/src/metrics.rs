@@ -10,6 +10,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
+use crate::admission::Admission;
 use crate::repositories::Repositories;
 use crate::service::GitService;
 
@@ -25,10 +26,14 @@ pub(crate) struct Metrics {
     received: Counter<u64, AtomicU64>,
     sent: Counter<u64, AtomicU64>,
     reloads: Counter,
+    failed_reloads: Counter,
+    connections: Gauge,
+    waiting: Gauge,
+    resident: Gauge,
+    anonymous: Gauge,
+    certificate_end: Family<RequestLabels, Gauge>,
     /// The number of Git requests in flight.
     pub(crate) under_way: Gauge,
-    /// The number of open connections.
-    pub(crate) connections: Gauge,
 }
 
 impl std::fmt::Debug for Metrics {
@@ -43,14 +48,20 @@ fn histogram() -> Histogram {
 }
 
 impl Metrics {
-    pub(crate) fn new(service: &dyn GitService, repositories: &Repositories) -> Self {
+    pub(crate) fn new(
+        service: &dyn GitService,
+        repositories: &Repositories,
+        admission: &Admission,
+    ) -> Self {
         let mut registry = Registry::with_prefix("pronto_server");
         let requests = Family::<RequestLabels, Counter>::default();
         let seconds = Family::<RequestLabels, Histogram>::new_with_constructor(histogram);
         let refused = Family::<RequestLabels, Counter>::default();
         let (received, sent) = (Counter::default(), Counter::default());
-        let (reloads, under_way, connections) =
-            (Counter::default(), Gauge::default(), Gauge::default());
+        let (reloads, failed_reloads) = (Counter::default(), Counter::default());
+        let (under_way, connections, waiting) = <(Gauge, Gauge, Gauge)>::default();
+        let (resident, anonymous) = <(Gauge, Gauge)>::default();
+        let certificate_end = Family::<RequestLabels, Gauge>::default();
         registry.register("requests", "Finished requests", requests.clone());
         let help = "Duration of requests of Git";
         registry.register("request_duration_seconds", help, seconds.clone());
@@ -65,6 +76,20 @@ impl Metrics {
         let help = "Requests of Git that have a slot";
         registry.register("requests_under_way", help, under_way.clone());
         registry.register("connections", "Open connections", connections.clone());
+        let help = "Reloads of the configuration that failed";
+        registry.register("failed_reloads", help, failed_reloads.clone());
+        let help = "Requests that wait for a slot";
+        registry.register("requests_waiting", help, waiting.clone());
+        let help = "Waits of requests for a slot";
+        let waits = admission.waits().clone();
+        registry.register("request_wait_seconds", help, waits);
+        let help = "Memory of the process, with mapped files";
+        registry.register("resident_memory_bytes", help, resident.clone());
+        let help = "Memory of the process, without mapped files";
+        registry.register("anonymous_memory_bytes", help, anonymous.clone());
+        let help = "Time at which the certificate of HTTPS expires, in seconds since 1970";
+        let end = certificate_end.clone();
+        registry.register("certificate_expiry_timestamp_seconds", help, end);
         service.register(&mut registry);
         if let Some(store) = repositories.store() {
             store.register(&mut registry);
@@ -77,8 +102,13 @@ impl Metrics {
             received,
             sent,
             reloads,
-            under_way,
+            failed_reloads,
             connections,
+            waiting,
+            resident,
+            anonymous,
+            certificate_end,
+            under_way,
         }
     }
 
@@ -109,11 +139,38 @@ impl Metrics {
         self.reloads.inc();
     }
 
-    /// Returns all metrics as text.
-    pub(crate) fn text(&self) -> String {
+    /// Counts a reload that failed.
+    pub(crate) fn reload_failed(&self) {
+        self.failed_reloads.inc();
+    }
+
+    /// Returns all metrics as text. `certificate_end` is the second at which the certificate expires.
+    pub(crate) fn text(&self, admission: &Admission, certificate_end: Option<i64>) -> String {
+        self.connections.set(admission.connections() as i64);
+        self.waiting.set(admission.waiting() as i64);
+        if let Some((resident, anonymous)) = memory() {
+            self.resident.set(resident);
+            self.anonymous.set(anonymous);
+        }
+        match certificate_end {
+            Some(end) => _ = self.certificate_end.get_or_create(&Vec::new()).set(end),
+            None => self.certificate_end.clear(),
+        }
         let mut text = String::new();
         // Writing to a string does not fail.
         let _ = encode(&mut text, &self.registry);
         text
     }
+}
+
+/// Returns the memory of this process in bytes: all that is resident, and the part of it that belongs to no
+/// file. `None` if the system does not tell.
+fn memory() -> Option<(i64, i64)> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let bytes = |name: &str| -> Option<i64> {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        let kib: i64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+        Some(kib * 1024)
+    };
+    Some((bytes("VmRSS:")?, bytes("RssAnon:")?))
 }

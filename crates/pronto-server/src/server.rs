@@ -1,7 +1,7 @@
 //! The server: its sockets, its reloads, and its shutdown.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pronto::Environment;
@@ -10,17 +10,17 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::admission::{Admission, MADE_ROOM};
+use crate::admission::MADE_ROOM;
 use crate::config::{ReadConfig, ServerConfig};
 use crate::connection::{Accepted, ServerPhase};
-use crate::directory::UserDirectory;
 use crate::log::{Event, OnEvent};
-use crate::repositories::Repositories;
+use crate::reload::reload;
 use crate::secret::MissingKey;
 use crate::service::GitService;
-use crate::state::{ServerState, Setup};
+use crate::setup::{ImplicitUser, SetupPurpose, setup};
+use crate::state::ServerState;
 use crate::upkeep::{self, Keeping};
-use crate::{Error, ErrorKind, Result, cache_directory, connection, daemon, netsync, ssh, tls};
+use crate::{Error, ErrorKind, Result, connection, daemon, netsync, ssh};
 
 /// The interval at which the flags of [`Control`] are checked.
 const LOOK: Duration = Duration::from_millis(50);
@@ -74,15 +74,6 @@ impl Options {
     }
 }
 
-/// The only user of a server without a file of users.
-#[derive(Clone, Debug)]
-pub struct ImplicitUser {
-    /// The name of the user.
-    pub name: String,
-    /// The token of the user.
-    pub token: String,
-}
-
 /// The signals by which other threads control a server.
 pub struct Control<'a> {
     /// Stops accepting connections, and ends the server when the requests in flight are finished.
@@ -100,6 +91,8 @@ pub struct Control<'a> {
 pub struct Started {
     /// The addresses of HTTP or HTTPS.
     pub http: Vec<SocketAddr>,
+    /// The addresses that serve only metrics and health.
+    pub metrics: Vec<SocketAddr>,
     /// The addresses of `git://`.
     pub daemon: Vec<SocketAddr>,
     /// The addresses of SSH.
@@ -132,80 +125,12 @@ pub fn serve(options: Options, control: &Control<'_>) -> Result<()> {
     served
 }
 
-/// Checks the files, directories and certificates that a configuration names.
-///
-/// # Errors
-/// Fails if a file or directory does not exist, or cannot be used.
-pub fn check(config: &ServerConfig, environment: &Environment) -> Result<()> {
-    let setup = setup(config.clone(), environment, &SetupPurpose::Check)?;
-    match setup.repositories.store() {
-        Some(store) => store.check(),
-        None => Ok(()),
-    }
-}
-
-/// The purpose for which a setup is created.
-enum SetupPurpose<'a> {
-    Check,
-    Start(Option<&'a ImplicitUser>),
-    Reload(&'a Setup),
-}
-
-fn setup(
-    config: ServerConfig,
-    environment: &Environment,
-    purpose: &SetupPurpose<'_>,
-) -> Result<Setup> {
-    let users = match purpose {
-        SetupPurpose::Start(Some(owner)) => UserDirectory::with_one(&owner.name, &owner.token),
-        _ => UserDirectory::open(config.users.clone())?,
-    };
-    // A reload keeps the counts of connections and requests if the limits are unchanged.
-    let admission = match purpose {
-        SetupPurpose::Reload(before) if before.config.limits == config.limits => {
-            Arc::clone(&before.admission)
-        }
-        _ => Arc::new(Admission::new(&config.limits)),
-    };
-    match purpose {
-        SetupPurpose::Check => {
-            cache_directory::check(&config.cache)?;
-            if !config.netsync.listen.is_empty() {
-                netsync::key(&config.netsync, MissingKey::Allow)?;
-            }
-        }
-        // Without a configuration, the directory is only a default. If it cannot be used, packs
-        // that need it are not cached.
-        SetupPurpose::Start(None) => cache_directory::prepare(&config.cache)?,
-        // A reload does not change the directory.
-        SetupPurpose::Start(Some(_)) | SetupPurpose::Reload(_) => {}
-    }
-    let has_ssh = !config.ssh.listen.is_empty();
-    let ssh = match purpose {
-        SetupPurpose::Check if has_ssh => Some(ssh::setup(&config.ssh, MissingKey::Allow)?),
-        SetupPurpose::Start(_) if has_ssh => Some(ssh::setup(&config.ssh, MissingKey::Make)?),
-        // A reload does not change the addresses, and therefore not the key.
-        SetupPurpose::Reload(before) if has_ssh && before.ssh.is_some() => {
-            Some(ssh::setup(&config.ssh, MissingKey::Refuse)?)
-        }
-        SetupPurpose::Reload(before) => before.ssh.clone(),
-        _ => None,
-    };
-    Ok(Setup {
-        repositories: repositories(&config, environment, purpose)?,
-        tls: config.tls.as_ref().map(tls::acceptor).transpose()?,
-        ssh,
-        users,
-        admission,
-        config,
-        successor: OnceLock::new(),
-    })
-}
-
 /// The protocol of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SocketProtocol {
     Http,
+    /// HTTP for metrics and health alone.
+    Metrics,
     Git,
     Ssh,
 }
@@ -225,14 +150,14 @@ async fn run(options: Options, control: &Control<'_>) -> Result<()> {
     })?;
     let (http, daemon) = (listen(&setup.config.http)?, listen(&setup.config.daemon)?);
     let ssh = listen(&setup.config.ssh.listen)?;
+    let metrics = listen(&setup.config.metrics_listen)?;
     let peers = listen(&setup.config.netsync.listen)?;
-    let peers_key = match peers.is_empty() {
-        true => None,
-        false => Some(netsync::key(&setup.config.netsync, MissingKey::Make)?),
-    };
+    let make = || netsync::key(&setup.config.netsync, MissingKey::Make);
+    let peers_key = (!peers.is_empty()).then(make).transpose()?;
     let has_tls = setup.tls.is_some();
     let started = Started {
         http: addresses(&http),
+        metrics: addresses(&metrics),
         daemon: addresses(&daemon),
         ssh: addresses(&ssh),
         host_key: setup.ssh.as_ref().map(|ssh| ssh.fingerprint.clone()),
@@ -255,6 +180,7 @@ async fn run(options: Options, control: &Control<'_>) -> Result<()> {
     let mut accepting = JoinSet::new();
     for (protocol, sockets) in [
         (SocketProtocol::Http, http),
+        (SocketProtocol::Metrics, metrics),
         (SocketProtocol::Git, daemon),
         (SocketProtocol::Ssh, ssh),
     ] {
@@ -300,6 +226,7 @@ fn announce(state: &ServerState, started: &Started, has_tls: bool) {
     let name = if has_tls { "https" } else { "http" };
     for (protocol, addresses) in [
         (name, &started.http),
+        ("metrics", &started.metrics),
         ("git", &started.daemon),
         ("ssh", &started.ssh),
         ("netsync", &started.netsync),
@@ -307,49 +234,6 @@ fn announce(state: &ServerState, started: &Started, has_tls: bool) {
         for address in addresses {
             let address = *address;
             state.on_event(&Event::Listening { protocol, address });
-        }
-    }
-}
-
-/// Opens the repositories of a configuration.
-fn repositories(
-    config: &ServerConfig,
-    environment: &Environment,
-    purpose: &SetupPurpose<'_>,
-) -> Result<Repositories> {
-    let kept = match purpose {
-        SetupPurpose::Reload(before) => before.repositories.store().map(|_| &before.repositories),
-        _ => None,
-    };
-    let Some(store) = &config.store else {
-        // A store that was configured without a file stays.
-        return match kept {
-            Some(kept) => Ok(kept.clone()),
-            None => Repositories::open(&config.root, environment),
-        };
-    };
-    if !config.netsync.listen.is_empty() {
-        let message = "netsync cannot serve repositories in a store; remove the section [netsync]";
-        return Err(Error::new(ErrorKind::Config, message));
-    }
-    if let Some(kept) = kept {
-        if let Some(running) = kept.store() {
-            running.reload(store)?;
-        }
-        return Ok(kept.clone());
-    }
-    match purpose {
-        SetupPurpose::Check => Repositories::of_store(store, environment),
-        SetupPurpose::Start(_) => {
-            let found = Repositories::of_store_with_cache(store, environment)?;
-            match found.store() {
-                Some(store) => store.check_start().map(|()| found.clone()),
-                None => Ok(found),
-            }
-        }
-        SetupPurpose::Reload(_) => {
-            let message = "cannot add a store while the server runs; restart the server";
-            Err(Error::new(ErrorKind::Config, message))
         }
     }
 }
@@ -377,24 +261,6 @@ async fn end(state: &ServerState, drain: &watch::Sender<ServerPhase>, control: &
     while !is_idle() && Instant::now() < end {
         tokio::time::sleep(LOOK / 5).await;
     }
-}
-
-/// Reloads the configuration, except for addresses. A malformed configuration changes nothing.
-fn reload(state: &ServerState, read: Option<&ReadConfig>, environment: &Environment) {
-    let before = state.setup();
-    let no_file = || Error::new(ErrorKind::Config, "the server has no configuration file");
-    let config = read.ok_or_else(no_file).and_then(|read| read());
-    let reloaded =
-        config.and_then(|config| setup(config, environment, &SetupPurpose::Reload(&before)));
-    let error = match reloaded {
-        Ok(setup) => {
-            state.replace(setup);
-            state.metrics.reloaded();
-            None
-        }
-        Err(error) => Some(error.to_string()),
-    };
-    state.on_event(&Event::Reloaded { error });
 }
 
 fn listen(addresses: &[SocketAddr]) -> Result<Vec<TcpListener>> {
@@ -458,7 +324,7 @@ fn begin(
     // Connections are counted here, so that they are admitted in the order of their arrival.
     let connected = match state.setup().admission.connect(address.ip()) {
         Ok(connected) => connected,
-        Err(full) if protocol == SocketProtocol::Http => {
+        Err(full) if matches!(protocol, SocketProtocol::Http | SocketProtocol::Metrics) => {
             tokio::spawn(connection::refuse(state, stream, address, full));
             return;
         }
@@ -477,12 +343,15 @@ fn begin(
     tokio::spawn(async move {
         let client = Accepted {
             address,
+            only_metrics: protocol == SocketProtocol::Metrics,
             connection: Arc::clone(connected.connection()),
         };
         let log = Arc::clone(&state);
         let serving = async {
             match protocol {
-                SocketProtocol::Http => connection::serve(state, stream, client, drain).await,
+                SocketProtocol::Http | SocketProtocol::Metrics => {
+                    connection::serve(state, stream, client, drain).await;
+                }
                 SocketProtocol::Ssh => ssh::serve(state, stream, client, drain).await,
                 SocketProtocol::Git => {
                     daemon::serve(state, stream, client).await;

@@ -59,6 +59,7 @@ pub fn serve_command(
         tls: None,
         ssh: None,
         admission: Arc::new(Admission::new(&config.limits)),
+        certificate_end: None,
         config,
         successor: OnceLock::new(),
     };

@@ -24,6 +24,8 @@ pub(crate) struct Setup {
     pub(crate) tls: Option<TlsAcceptor>,
     pub(crate) ssh: Option<SshServer>,
     pub(crate) admission: Arc<Admission>,
+    /// The second at which the first certificate of the chain expires, since 1970.
+    pub(crate) certificate_end: Option<i64>,
     /// The setup of the next reload. Requests that began before the reload use it to check whether
     /// they are still allowed.
     pub(crate) successor: OnceLock<Arc<Setup>>,
@@ -43,6 +45,8 @@ pub(crate) struct ServerState {
     pub(crate) service: Box<dyn GitService>,
     pub(crate) metrics: Metrics,
     pub(crate) stop: Interrupt,
+    /// The configuration with which the server was started.
+    pub(crate) started: ServerConfig,
     /// The number of connections that have received data, and therefore have buffers.
     pub(crate) awake: AtomicUsize,
     on_event: Box<OnEvent>,
@@ -59,6 +63,8 @@ pub(crate) struct RequestClient {
     pub(crate) certificate: Option<Arc<CertificateNames>>,
     /// Whether the connection is from this machine, without TLS.
     pub(crate) is_local: bool,
+    /// Whether the client may ask only for metrics and health, and may read both (`[metrics]`).
+    pub(crate) only_metrics: bool,
     pub(crate) connection: Arc<AdmittedConnection>,
 }
 
@@ -73,7 +79,8 @@ impl ServerState {
         let mut random = [0; 4];
         let _ = ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut random);
         ServerState {
-            metrics: Metrics::new(service.as_ref(), &setup.repositories),
+            metrics: Metrics::new(service.as_ref(), &setup.repositories, &setup.admission),
+            started: setup.config.clone(),
             setup: RwLock::new(Arc::new(setup)),
             service,
             stop,

@@ -169,23 +169,11 @@ impl StoredRepositories {
         ViewCache::open(directory, most_bytes, blocks)
     }
 
-    /// Applies the cache size of a reloaded configuration. The directory of the cache and the time for
-    /// retries stay the same.
-    ///
-    /// # Errors
-    /// Fails with [`ErrorKind::Config`] if the configuration names another store.
-    pub(crate) fn reload(&self, config: &StoreConfig) -> Result<()> {
-        // A database that was configured without a file stays.
-        let is_other =
-            config.generations.is_some() && self.config.generations != config.generations;
-        if is_other || self.config.url != config.url {
-            let message = "cannot change the store while the server runs; restart the server";
-            return Err(Error::new(ErrorKind::Config, message));
-        }
+    /// Applies the cache size of a reloaded configuration. The other settings apply after a restart.
+    pub(crate) fn reload(&self, config: &StoreConfig) {
         if let Some(cache) = &self.cache {
             cache.set_most_bytes(config.cache_bytes);
         }
-        Ok(())
     }
 
     /// Checks that the store responds, and that commits to it are safe.

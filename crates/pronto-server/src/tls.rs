@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use pronto_wire::tls::CertificateDetails;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
@@ -74,7 +75,22 @@ pub(crate) fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor> {
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
+/// Returns the second at which the first certificate of the chain expires, since 1970; `None` if they cannot
+/// be parsed.
+///
+/// # Errors
+/// Fails if the file cannot be read, or contains no certificates.
+pub(crate) fn end(files: &TlsFiles) -> Result<Option<i64>> {
+    let chain = certificates(&files.certificate)?;
+    let ends = chain.iter().filter_map(|item| CertificateDetails::of(item));
+    Ok(ends.map(|details| details.not_after).min())
+}
+
+/// Reads the certificates in a PEM file.
+///
+/// # Errors
+/// Fails if the file cannot be read, or contains no certificates.
+pub(crate) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
     let bytes = read(path)?;
     let found = CertificateDer::pem_slice_iter(&bytes).collect::<Result<Vec<_>, _>>();
     let found =

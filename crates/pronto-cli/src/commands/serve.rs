@@ -76,6 +76,10 @@ pub(crate) struct Args {
     /// Check the configuration, and that a store can be reached, and exit
     #[arg(long)]
     check: bool,
+    /// The format of the log: 'human' (lines of text), 'json', or 'auto' ('human' on a terminal and otherwise
+    /// 'json'), which is the default
+    #[arg(long, value_name = "FORMAT", value_parser = log_format)]
+    log_format: Option<LogFormatName>,
     /// Print the default configuration with comments, and exit
     #[arg(long)]
     print_config: bool,
@@ -143,6 +147,14 @@ enum StoreDuty {
     Both,
 }
 
+/// The formats of the log (`--log-format`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LogFormatName {
+    Auto,
+    Human,
+    Json,
+}
+
 /// Continues in the program `pronto-server`.
 pub(crate) fn run(_: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     Err(context.become_server("serve"))
@@ -155,5 +167,15 @@ fn role(text: &str) -> Result<StoreDuty, String> {
         "upkeep" => Ok(StoreDuty::Upkeep),
         "both" => Ok(StoreDuty::Both),
         _ => Err("use 'serve', 'upkeep' or 'both'".to_owned()),
+    }
+}
+
+/// Parses the value of `--log-format`.
+fn log_format(text: &str) -> Result<LogFormatName, String> {
+    match text {
+        "auto" => Ok(LogFormatName::Auto),
+        "human" => Ok(LogFormatName::Human),
+        "json" => Ok(LogFormatName::Json),
+        _ => Err("use 'human', 'json' or 'auto'".to_owned()),
     }
 }

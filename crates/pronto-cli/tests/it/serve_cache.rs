@@ -45,7 +45,7 @@ fn lists_of_refs_follow_the_refs(place: Place) {
         Some(behind) => {
             behind.publish(&work.join(".git"), "work");
             let config = format!(
-                "[http]\nlisten = [\"127.0.0.1:0\"]\n{}",
+                "[http]\nmetrics = \"loopback\"\nlisten = [\"127.0.0.1:0\"]\n{}",
                 behind.section("cache")
             );
             std::fs::write(scratch.join("s.toml"), config).expect("a file");
@@ -118,7 +118,7 @@ fn equal_fetches_share_a_pack_until_refs_move() {
     let cache = scratch.path().join("cache");
     std::fs::create_dir(&cache).expect("a directory");
     let config = format!(
-        "root = \"work\"\n[http]\nlisten = [\"127.0.0.1:0\"]\n[cache]\ndirectory = {cache:?}\n"
+        "root = \"work\"\n[http]\nmetrics = \"loopback\"\nlisten = [\"127.0.0.1:0\"]\n[cache]\ndirectory = {cache:?}\n"
     );
     std::fs::write(scratch.path().join("pronto-server.toml"), config).expect("a file");
     let arguments = ["--config", "pronto-server.toml"];

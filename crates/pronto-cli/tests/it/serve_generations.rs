@@ -19,7 +19,7 @@ macro_rules! start {
 /// Starts a server whose generations are at `database`.
 fn serve(world: &World, cache: &str, database: &str) -> Server {
     let text = format!(
-        "create_on_push = true\n[http]\nlisten = [\"127.0.0.1:0\"]\n[[grant]]\nrepository = \"**\"\n\
+        "create_on_push = true\n[http]\nmetrics = \"loopback\"\nlisten = [\"127.0.0.1:0\"]\n[[grant]]\nrepository = \"**\"\n\
          users = [\"anonymous\"]\nrole = \"admin\"\n[store]\nurl = \"{}\"\ncache = \"{cache}\"\n\
          generations = \"{database}\"\npatience_seconds = 1\n",
         world.url

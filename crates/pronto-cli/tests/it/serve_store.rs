@@ -35,7 +35,7 @@ impl World {
     /// Starts a server with a configuration that anonymous may write with.
     pub(crate) fn serve_configured(&self, cache: &str, settings: &str) -> Server {
         let text = format!(
-            "create_on_push = true\n[http]\nlisten = [\"127.0.0.1:0\"]\n[[grant]]\nrepository = \"**\"\n\
+            "create_on_push = true\n[http]\nmetrics = \"loopback\"\nlisten = [\"127.0.0.1:0\"]\n[[grant]]\nrepository = \"**\"\n\
              users = [\"anonymous\"]\nrole = \"admin\"\n{settings}[store]\nurl = \"{}\"\ncache = \"{cache}\"\n",
             self.url
         );
@@ -406,7 +406,7 @@ fn views_that_are_not_used_make_room() {
 #[test]
 fn a_store_that_does_not_answer_is_named() {
     let scratch = Scratch::new();
-    let config = "[http]\nlisten = [\"127.0.0.1:0\"]\n[store]\nurl = \"s3://bucket/prefix\"\n\
+    let config = "[http]\nmetrics = \"loopback\"\nlisten = [\"127.0.0.1:0\"]\n[store]\nurl = \"s3://bucket/prefix\"\n\
         cache = \"cache\"\npatience_seconds = 1\n";
     std::fs::write(scratch.join("s.toml"), config).expect("a file");
     let variables = [

@@ -168,6 +168,11 @@ impl Slots {
         }
     }
 
+    /// Returns the number of requests that wait.
+    pub(super) fn waiting(&self) -> usize {
+        locked(&self.0).places.up_to(ADMINISTRATORS)
+    }
+
     /// Starts the task that checks for peers that stall, as long as requests wait. One task serves
     /// all requests.
     fn watch(&self) {

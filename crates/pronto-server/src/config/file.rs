@@ -8,7 +8,10 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::problem::{ConfigProblem, glob, problem, within};
-use super::{CertificateUser, DaemonPush, MetricsReaders, ServerConfig, TlsFiles, everyone_reads};
+use super::{
+    CertificateUser, DaemonPush, LogFormatSetting, MetricsReaders, ServerConfig, TlsFiles,
+    everyone_reads,
+};
 use crate::access::{ANONYMOUS, AccessRole, AccessRules, EVERY_USER, Grant, RefRule};
 use crate::names::is_user_name;
 
@@ -36,6 +39,8 @@ struct ConfigFile {
     daemon: DaemonTable,
     ssh: SshConfigTable,
     netsync: NetsyncTable,
+    metrics: MetricsTable,
+    log: LogTable,
     grant: Vec<GrantEntry>,
     rule: Vec<RuleEntry>,
     quota: Vec<super::quota::Entry>,
@@ -78,6 +83,20 @@ struct NetsyncTable {
     listen: Vec<Spanned<String>>,
     key: Option<PathBuf>,
     memory_bytes: Option<Spanned<u64>>,
+}
+
+/// The table `[metrics]` as written in the file.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct MetricsTable {
+    listen: Vec<Spanned<String>>,
+}
+
+/// The table `[log]` as written in the file.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct LogTable {
+    format: LogFormatSetting,
 }
 
 impl NetsyncTable {
@@ -289,6 +308,7 @@ impl LimitsSection {
 
 /// Parses and checks the text of a file. Relative paths are resolved against `directory`.
 pub(super) fn parse(text: &str, directory: &Path) -> Result<ServerConfig, ConfigProblem> {
+    super::known::check(text)?;
     let file: ConfigFile = toml::from_str(text).map_err(|error| ConfigProblem {
         offset: error.span().map_or(0, |span| span.start),
         message: error.message().replace('\n', " "),
@@ -325,6 +345,8 @@ pub(super) fn parse(text: &str, directory: &Path) -> Result<ServerConfig, Config
         public_url: file.http.public_url.trim_end_matches('/').to_owned(),
         hosts: file.http.hosts,
         metrics: file.http.metrics,
+        metrics_listen: addresses(&file.metrics.listen)?,
+        log_format: file.log.format,
         daemon: addresses(&file.daemon.listen)?,
         daemon_push: file.daemon.push,
         ssh: super::SshConfig {

@@ -86,7 +86,10 @@ mod tests {
                 "repository = \"**\"\nrefs = 1\nper_namespace = true",
                 "x.toml:2: 'per_namespace' can be used only",
             ),
-            ("repository = \"**\"\nsize = 1", "unknown field `size`"),
+            (
+                "repository = \"**\"\nsize = 1",
+                "unknown setting 'size' in [quota]",
+            ),
         ] {
             let error = parse(text).expect_err(text).to_string();
             assert!(error.contains(expected), "{text}: {error}");

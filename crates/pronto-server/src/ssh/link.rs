@@ -65,6 +65,7 @@ impl SshConnection {
         let Accepted {
             address,
             connection,
+            ..
         } = client;
         SshConnection {
             state: Arc::clone(state),

@@ -3,7 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
-use pronto_server::Event;
+use pronto_server::{Event, LogFormat};
 
 use crate::stored::{Place, in_both_places};
 use crate::support::{Server, Site, status};
@@ -25,9 +25,9 @@ fn a_reload_takes_valid_files_only(place: Place) {
     std::fs::write(&file, site.file("nonsense = 1")).expect("a file");
     server.reload.trigger();
     let event = server.wait_for(|event| matches!(event, Event::Reloaded { .. }));
-    let line = event.to_line();
+    let line = event.record().line(LogFormat::Json);
     assert!(
-        line.contains("pronto-server.toml:2: unknown field"),
+        line.contains("pronto-server.toml:2: unknown setting 'nonsense'"),
         "{line}"
     );
     assert_eq!(refs(), 200);

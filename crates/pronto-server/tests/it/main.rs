@@ -8,6 +8,7 @@ mod channels;
 mod daemon;
 mod fetch;
 mod lifecycle;
+mod metrics;
 mod push;
 mod secure;
 #[path = "../../../pronto-store/tests/stored/lib.rs"]

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use pronto::Environment;
 use pronto_io::interrupt::Interrupt;
-use pronto_server::config::ServerConfig;
+use pronto_server::config::{MetricsReaders, ServerConfig};
 use pronto_server::service::{GitProgram, Native};
 use pronto_server::users::{self, TokenMode};
 use pronto_server::{Control, Event, Options, Started, serve};
@@ -99,6 +99,7 @@ impl Site {
         std::fs::write(&file, text).expect("a file");
         let mut config = ServerConfig::read(&file).expect("it is valid");
         config.http = vec![([127, 0, 0, 1], 0).into()];
+        config.metrics = MetricsReaders::Loopback;
         config
     }
 

@@ -12,18 +12,20 @@ use pronto_io::signals;
 use pronto_server::access::{self, EVERY_REPOSITORY, Grant};
 use pronto_server::bundles::Bundles;
 use pronto_server::config::{
-    DEFAULT_TEXT, ReadConfig, SecretText, ServerConfig, StoreConfig, StoreRole, TlsFiles,
+    DEFAULT_TEXT, LogFormatSetting, ReadConfig, SecretText, ServerConfig, StoreConfig, StoreRole,
+    TlsFiles,
 };
 use pronto_server::listings::Listings;
 use pronto_server::packs::ServerPackCache;
 use pronto_server::service::{GitProgram, Native};
 use pronto_server::users::{self, Users};
 use pronto_server::{
-    Control, Error, ErrorKind, Event, ImplicitUser, Options, Started, check, generate_token, serve,
+    ConfigFindings, Control, Error, ErrorKind, Event, ImplicitUser, Options, Started, check,
+    generate_token, serve,
 };
 
-use super::log::ServeLog;
-use super::{Args, StoreDuty};
+use super::log::{self, ServeLog};
+use super::{Args, LogFormatName, StoreDuty};
 use crate::commands::netsync::paths;
 use crate::maintenance::maintain_served;
 use crate::{CliError, Context, ExitCode};
@@ -42,9 +44,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let environment = context.environment()?;
     let config = config(args, context)?;
     if args.check {
-        check(&config, &environment).map_err(failure)?;
-        writeln!(context.out, "the configuration is valid")?;
-        return Ok(ExitCode::SUCCESS);
+        return report(check(&config, &environment), context);
     }
     let owner = match &args.config {
         Some(_) => None,
@@ -55,7 +55,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     };
     let greeting = ServeGreeting::of(args, &config, owner.as_ref());
     warn_of_plain_tokens(args, &config, context);
-    let log = ServeLog::start()?;
+    let log = ServeLog::start(log::chosen(config.log_format))?;
     let writer = log.writer();
     let on_event = Box::new(move |event: &Event| writer.write(event));
     let mut service = native()?;
@@ -88,6 +88,29 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     log.end();
     served.map_err(failure)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the findings of a check.
+fn report(findings: ConfigFindings, context: &mut Context) -> Result<ExitCode, CliError> {
+    for warning in &findings.warnings {
+        context.warn(warning);
+    }
+    let count = findings.problems.len();
+    let mut problems = findings.problems.into_iter().map(failure);
+    match (problems.next(), count) {
+        (None, _) => {
+            writeln!(context.out, "the configuration is valid")?;
+            Ok(ExitCode::SUCCESS)
+        }
+        (Some(problem), 1) => Err(problem),
+        (Some(first), _) => {
+            for problem in std::iter::once(first).chain(problems) {
+                context.report_error(&problem.messages().join("\n"));
+            }
+            let message = format!("the configuration has {count} problems");
+            Err(CliError::fatal(message))
+        }
+    }
 }
 
 /// Returns Git's services of the server. Pushes start maintenance with this program.
@@ -181,8 +204,21 @@ fn overridden(
     if let Some(address) = &args.netsync {
         config.netsync.listen = addresses(address)?;
     }
+    if let Some(format) = args.log_format {
+        config.log_format = format.into();
+    }
     set_tls(args, environment, &mut config)?;
     Ok(config)
+}
+
+impl From<LogFormatName> for LogFormatSetting {
+    fn from(name: LogFormatName) -> Self {
+        match name {
+            LogFormatName::Auto => LogFormatSetting::Auto,
+            LogFormatName::Human => LogFormatSetting::Human,
+            LogFormatName::Json => LogFormatSetting::Json,
+        }
+    }
 }
 
 /// Returns the function that reads the configuration file again and applies the options to it;

@@ -1,17 +1,19 @@
-//! `serve --listen`: serves many netsync peers, and prints each event as a line of JSON.
+//! `serve --listen`: serves many netsync peers, and prints each event as a line.
 
 use std::io::{self, Write as _};
 use std::net::{TcpListener, ToSocketAddrs as _};
 use std::path::Path;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use bstr::ByteSlice as _;
 use pronto_peer::server::{self, BoundServer, ConnectionSummary, Event, ListedPeers, PeerLimits};
 use pronto_peer::{DEFAULT_PORT, KeyPair, KeyPaths};
+use pronto_server::config::LogFormatSetting;
+use pronto_server::{EventRecord, LogFormat, LogLevel};
 
-use super::Args;
+use super::{Args, log};
 use crate::commands::netsync::paths;
-use crate::commands::peers::{default_globs, quoted};
+use crate::commands::peers::default_globs;
 use crate::{CliError, Context, ExitCode};
 
 pub(super) fn run(args: &Args, at: &str, context: &mut Context) -> Result<ExitCode, CliError> {
@@ -53,7 +55,9 @@ pub(super) fn run(args: &Args, at: &str, context: &mut Context) -> Result<ExitCo
         drain: &drain,
         stop: &context.interrupt,
     };
-    BoundServer::new(vec![listener], options)?.serve(shutdown, Box::new(print_event));
+    let format = log::chosen(args.log_format.map_or(LogFormatSetting::Auto, Into::into));
+    let on_event = Box::new(move |event: &Event| print_event(event, format));
+    BoundServer::new(vec![listener], options)?.serve(shutdown, on_event);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -74,60 +78,49 @@ fn bind(at: &str) -> Result<TcpListener, CliError> {
 }
 
 /// Prints a line on standard error. The server ignores a failure to print.
-fn print_event(event: &Event) {
-    let time = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    let mut line = format!("{{\"time\":{}.{:03},", time.as_secs(), time.subsec_millis());
-    let text = |text: &str| quoted(text.as_bytes());
-    match event {
-        Event::Listening { address, key } => line.push_str(&format!(
-            "\"event\":\"listening\",\"address\":\"{address}\",\"key\":\"{key}\",\"fingerprint\":\"{}\"",
-            key.fingerprint()
-        )),
-        Event::Overloaded { address } => line.push_str(&format!(
-            "\"event\":\"overloaded\",\"address\":\"{address}\""
-        )),
-        Event::Draining { connections } => line.push_str(&format!(
-            "\"event\":\"draining\",\"connections\":{connections}"
-        )),
-        Event::Ended(ended) => session(ended, &mut line, &text),
-        _ => line.push_str("\"event\":\"unknown\""),
-    }
-    line.push_str("}\n");
+fn print_event(event: &Event, format: LogFormat) {
+    let info = |event| EventRecord::new(LogLevel::Info, event);
+    let record = match event {
+        Event::Listening { address, key } => info("listening")
+            .with("address", address.to_string())
+            .with("key", key.to_string())
+            .with("fingerprint", key.fingerprint()),
+        Event::Overloaded { address } => {
+            EventRecord::new(LogLevel::Warning, "overloaded").with("address", address.to_string())
+        }
+        Event::Draining { connections } => info("draining").with("connections", *connections),
+        Event::Ended(ended) => session(ended),
+        _ => info("unknown"),
+    };
+    let line = format!("{}\n", record.line(format));
     let _ = io::stderr().lock().write_all(line.as_bytes());
 }
 
-fn session(ended: &ConnectionSummary, line: &mut String, text: &dyn Fn(&str) -> String) {
-    line.push_str(&format!(
-        "\"event\":\"{}\",\"number\":{},\"address\":\"{}\"",
-        match ended.error {
-            Some(_) => "failed",
-            None => "synced",
-        },
-        ended.number,
-        ended.address
-    ));
+/// Returns the record of a connection that has ended.
+fn session(ended: &ConnectionSummary) -> EventRecord {
+    let record = match ended.error {
+        Some(_) => EventRecord::new(LogLevel::Warning, "failed"),
+        None => EventRecord::new(LogLevel::Info, "synced"),
+    };
+    let mut record = record
+        .with("number", ended.number)
+        .with("address", ended.address.to_string());
     if let Some(key) = &ended.key {
-        line.push_str(&format!(",\"fingerprint\":\"{}\"", key.fingerprint()));
+        record = record.with("fingerprint", key.fingerprint());
     }
     if let Some(peer) = &ended.peer {
-        line.push_str(&format!(",\"peer\":{}", text(peer)));
+        record = record.with("peer", peer.as_str());
     }
     if let Some(repository) = &ended.repository {
-        line.push_str(&format!(
-            ",\"repository\":{}",
-            text(&repository.to_str_lossy())
-        ));
+        record = record.with("repository", repository.to_str_lossy().as_ref());
     }
-    line.push_str(&format!(
-        ",\"received_bytes\":{},\"sent_bytes\":{},\"changed_refs\":{},\"milliseconds\":{}",
-        ended.received_bytes,
-        ended.sent_bytes,
-        ended.changed_refs,
-        ended.duration.as_millis()
-    ));
-    if let Some(error) = &ended.error {
-        line.push_str(&format!(",\"error\":{}", text(error)));
+    let record = record
+        .with("received_bytes", ended.received_bytes)
+        .with("sent_bytes", ended.sent_bytes)
+        .with("changed_refs", ended.changed_refs)
+        .with("milliseconds", ended.duration.as_millis() as u64);
+    match &ended.error {
+        Some(error) => record.with("error", error.as_str()),
+        None => record,
     }
 }

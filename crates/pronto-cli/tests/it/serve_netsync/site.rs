@@ -14,6 +14,7 @@ pub(super) const CONFIG: &str = r#"
 root = "root"
 create_on_push = true
 [http]
+metrics = "loopback"
 listen = []
 [netsync]
 listen = ["127.0.0.1:0"]

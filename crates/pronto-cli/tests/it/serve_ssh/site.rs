@@ -17,6 +17,7 @@ pub(crate) const ACCESS: &str = r#"
 root = "root"
 create_on_push = true
 [http]
+metrics = "loopback"
 listen = ["127.0.0.1:0"]
 [ssh]
 listen = ["127.0.0.1:0"]
