@@ -14,6 +14,7 @@ mod fallback;
 mod faults;
 mod filters;
 mod folding;
+mod guides;
 mod help;
 mod hostile;
 mod hostile_links;

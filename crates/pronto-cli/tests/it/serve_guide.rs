@@ -1,138 +1,109 @@
-//! The steps of `docs/serve.md` that set up a server for a team, executed as they are written
-//! there.
+//! The commands on the pages of `docs/` and in `README.md`, executed as they are written there.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
-use rustix::process::Signal;
-use test_support::skip;
+use test_support::s3::{BUCKET, S3Server, variables};
+use test_support::{free_port, skip};
 
-use crate::serve::Server;
-use crate::servers::free_port;
-use crate::support::{Scratch, install, path_with, process, stderr, stdout, write_program};
+use crate::guides::{Reader, blocks};
 
-/// A block of the page: the word after its fence, and its lines.
-struct Block {
-    language: String,
-    text: String,
+/// Stands for systemd, which tests do not have: stops and starts the server of the guide.
+const SYSTEMCTL: &str = r#"#!/bin/sh
+stop() {
+    kill $(cat "$GUIDE/pid")
+    while kill -0 $(cat "$GUIDE/pid") 2> /dev/null; do sleep 0.02; done
 }
-
-/// The command that starts the server.
-const START: &str = "pronto serve --config pronto-server.toml";
-
-/// The blocks of the section "A team's server in five minutes", in which the page's names are replaced.
-fn blocks(directory: &Path, port: u16) -> Vec<Block> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/serve.md");
-    let page = std::fs::read_to_string(path).expect("a page");
-    let begin = page.find("## A team's server in five minutes");
-    let section = &page[begin.expect("the section")..];
-    let end = section[2..].find("\n## ").expect("another section");
-    let text = section[..end]
-        .replace("0.0.0.0:8418", &format!("127.0.0.1:{port}"))
-        .replace("8418", &port.to_string())
-        // This is what the page says for one's own machine.
-        .replace("git.example.org", "localhost")
-        .replace("/srv/git", directory.to_str().expect("text"));
-    let mut blocks = Vec::new();
-    let mut parts = text.split("\n```");
-    parts.next();
-    while let Some(part) = parts.next() {
-        let (language, text) = part.split_once('\n').expect("a fence");
-        blocks.push(Block {
-            language: language.to_owned(),
-            text: text.to_owned(),
-        });
-        parts.next().expect("the end of a block");
-    }
-    blocks
+start() {
+    : > "$GUIDE/out"
+    pronto serve --config "$SITE/pronto-server.toml" > "$GUIDE/out" 2>> "$GUIDE/err" &
+    echo $! > "$GUIDE/pid"
+    until grep -q "serving at" "$GUIDE/out"; do kill -0 $! || exit 1; sleep 0.02; done
 }
+case $1 in
+    stop) stop ;;
+    start) start ;;
+    restart) stop; start ;;
+    reload) kill -HUP $(cat "$GUIDE/pid") ;;
+    *) exit 1 ;;
+esac
+"#;
 
-/// A user of the page, with an empty home directory.
-struct Newcomer {
-    scratch: Scratch,
-    programs: PathBuf,
-}
+/// Stands for the journal: the log of the server.
+const JOURNALCTL: &str = "#!/bin/sh\ncat \"$GUIDE/err\"\n";
 
-impl Newcomer {
-    fn new() -> Self {
-        let scratch = Scratch::new();
-        std::fs::create_dir(scratch.join("home")).expect("a directory");
-        let link = |from: &Path, to: &Path| std::os::unix::fs::symlink(from, to);
-        let program = install(&scratch, "programs", "pronto", link);
-        let programs = program.parent().expect("it has one").to_owned();
-        Newcomer { scratch, programs }
+/// Reads its own configuration, because it takes the home directory from the list of users.
+const SSH: &str = "#!/bin/sh\nexec /usr/bin/ssh -F \"$HOME/.ssh/config\" \"$@\"\n";
+
+#[test]
+fn the_guides_of_servers_work_as_they_are_written() {
+    for program in ["openssl", "ssh", "ssh-keygen", "jq"] {
+        if !Path::new("/usr/bin").join(program).exists() {
+            skip!("{program} is not installed");
+        }
     }
-
-    fn command(&self, directory: &Path) -> Command {
-        let mut command = process("sh");
-        command
-            .arg("-ec")
-            .env("PATH", path_with(&self.programs))
-            .env("HOME", self.scratch.join("home"))
-            .env("GIT_TERMINAL_PROMPT", "0")
-            .current_dir(directory);
-        command
+    let Some(bucket) = S3Server::start() else {
+        skip!("the S3 server is not installed");
+    };
+    let mut reader = Reader::new();
+    for (name, value) in variables(bucket.address()) {
+        reader.variable(name, value);
     }
-
-    /// Runs a block in a directory, which must succeed. Returns what it prints.
-    fn run(&self, directory: &Path, text: &str) -> String {
-        let output = self.command(directory).arg(text).output();
-        let output = output.expect("it starts");
-        assert!(output.status.success(), "{text}: {}", stderr(&output));
-        stdout(&output)
+    for port in ["8418", "2222", "9419"] {
+        reader.name(port, free_port().to_string());
     }
-
-    /// Does the same with a program that answers what git asks.
-    fn run_answering(&self, directory: &Path, text: &str, password: &str) {
-        let answer = self.scratch.join("answer");
-        write_program(&answer, &format!("#!/bin/sh\necho '{password}'\n"));
-        let mut command = self.command(directory);
-        let output = command.arg(text).env("GIT_ASKPASS", answer).output();
-        let output = output.expect("it starts");
-        assert!(output.status.success(), "{text}: {}", stderr(&output));
+    reader.name("0.0.0.0:", "127.0.0.1:");
+    // This is what the page says for one's own machine.
+    reader.name("git.example.org", "localhost");
+    reader.name("s3://company-git/", format!("s3://{BUCKET}/"));
+    for directory in [
+        "/srv/git",
+        "/backup",
+        "/usr/local/bin",
+        "/tmp/new",
+        "/tmp/before.git",
+        "/scratch",
+    ] {
+        reader.place(directory);
     }
+    let above = reader.scratch.join("srv");
+    reader.name("tar -C /srv ", format!("tar -C {} ", above.display()));
+    let other = reader.scratch.join("company-backup");
+    std::fs::create_dir_all(other.join("repositories")).expect("a directory");
+    reader.name("gs://company-backup", format!("file://{}", other.display()));
+    let site = reader.scratch.join("srv/git");
+    reader.variable("SITE", site.to_str().expect("text"));
+    for (name, text) in [
+        ("systemctl", SYSTEMCTL),
+        ("journalctl", JOURNALCTL),
+        ("ssh", SSH),
+    ] {
+        reader.program(name, text);
+    }
+    assert!(reader.follow("docs/serve.md") >= 9);
+    assert!(reader.follow("docs/operate.md") >= 12);
+    assert!(reader.follow("docs/store.md") >= 1);
 }
 
 #[test]
-fn the_steps_of_the_page_lead_to_a_server() {
-    if !Path::new("/usr/bin/openssl").exists() {
-        skip!("openssl is not installed");
-    }
-    let newcomer = Newcomer::new();
-    let top = newcomer.scratch.path().to_owned();
-    let directory = newcomer.scratch.join("srv/git");
-    let mut token = None;
-    let mut server = None;
-    for Block { language, text } in blocks(&directory, free_port()) {
-        if language == "toml" {
-            std::fs::write(directory.join("pronto-server.toml"), text).expect("a file");
-        } else if let Some(before) = text.strip_suffix(START) {
-            newcomer.run(&directory, before);
-            let arguments = ["--config", "pronto-server.toml"];
-            server = Some(Server::start(&directory, &arguments, "serving at https"));
-        } else if text.contains("git push") {
-            newcomer.run(
-                &top,
-                "git init -q -b main work; git -C work -c user.name=A -c user.email=a@x \
-                 commit -q --allow-empty -m one",
-            );
-            let token = token.as_deref().expect("a step before");
-            newcomer.run_answering(&top.join("work"), &text, token);
-        } else {
-            let place = if directory.exists() { &directory } else { &top };
-            let printed = newcomer.run(place, &text);
-            let mut words = printed.split_whitespace();
-            token = words
-                .find(|word| word.starts_with("pronto_"))
-                .map(str::to_owned)
-                .or(token);
+fn the_guide_of_worktrees_works_as_it_is_written() {
+    assert_eq!(Reader::new().follow("docs/worktrees.md"), 2);
+}
+
+#[test]
+fn the_commands_of_the_readme_work_or_say_why_they_do_not_run() {
+    assert_eq!(Reader::new().follow("README.md"), 1);
+}
+
+#[test]
+fn other_pages_have_no_commands() {
+    let pages = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    for entry in std::fs::read_dir(pages).expect("a directory") {
+        let name = entry.expect("readable").file_name();
+        let name = name.to_str().expect("text");
+        let is_followed = ["serve.md", "operate.md", "store.md", "worktrees.md"].contains(&name);
+        if name.ends_with(".md") && !is_followed {
+            let count = blocks(&format!("docs/{name}")).len();
+            assert_eq!(count, 0, "{name} is followed by no test");
         }
     }
-    let clone = newcomer.scratch.join("home/project");
-    let commits = newcomer.run(&clone, "git log --oneline origin/main");
-    assert_eq!(commits.lines().count(), 1, "{commits}");
-    assert!(directory.join("repositories/team/project.git").is_dir());
-    let server = server.expect("a step starts it");
-    server.signal(Signal::TERM);
-    server.end();
 }
