@@ -65,7 +65,8 @@ macro_rules! types {
         pub enum FrameType { $($(#[$doc])* $name = $value,)* }
 
         impl FrameType {
-            fn from_byte(byte: u8) -> Option<FrameType> {
+            /// Returns the type with the number `byte`, or `None` if no frame has that number.
+            pub fn from_byte(byte: u8) -> Option<FrameType> {
                 match byte { $($value => Some(FrameType::$name),)* _ => None }
             }
 

@@ -221,10 +221,7 @@ pub(super) fn every_kind_has_an_input() -> Verdict {
     });
     let firsts: Vec<u8> = firsts.collect();
     for kind in 1..IGNORED {
-        let header = [2, 0, 0, 0, kind, 0];
-        let refusal = pronto_netsync::frame::FrameHeader::parse(&header);
-        let is_known =
-            !refusal.is_err_and(|error| error.to_string().contains("unknown frame type"));
+        let is_known = FrameType::from_byte(kind).is_some();
         let sent = firsts.contains(&kind);
         require(!is_known || sent, || {
             format!("no input begins with a frame of type {kind}")
