@@ -5,6 +5,7 @@
 //! - [`interrupt`]: a flag that long operations check, so that callers can cancel them.
 //! - [`watch`]: progress and interruption of an operation, in one parameter.
 //! - [`lock_file`]: creates `NAME.lock`, with a bounded wait for its holder.
+//! - [`lock_wait`]: reports long waits for locks.
 //! - [`replacement`]: a new file that replaces an existing file.
 //! - [`dir`]: directory handles whose calls follow no symbolic link.
 //! - [`file_system`]: properties of file systems.
@@ -52,6 +53,7 @@ pub mod getent;
 pub mod hosts;
 pub mod interrupt;
 pub mod lock_file;
+pub mod lock_wait;
 pub mod memory;
 #[cfg(unix)]
 pub mod pool;

@@ -22,6 +22,7 @@ use rustix::io::Errno;
 
 use crate::cleanup::Guard;
 use crate::error::IoContext;
+use crate::lock_wait::ReportedWait;
 use crate::sync::SyncMethod;
 
 mod holder;
@@ -366,6 +367,7 @@ struct LockWait {
     seen: Option<LockFileIdentity>,
     pause: Duration,
     random: RandomState,
+    report: ReportedWait,
 }
 
 /// The identity of a lock file, which distinguishes successive files with the same name.
@@ -406,6 +408,7 @@ impl LockWait {
             seen: LockFileIdentity::of(path),
             pause: SHORTEST_PAUSE,
             random: RandomState::new(),
+            report: ReportedWait::default(),
         }
     }
 
@@ -425,6 +428,7 @@ impl LockWait {
         let left = self.deadline.map_or(LONGEST_PAUSE, |deadline| {
             deadline.saturating_duration_since(now)
         });
+        self.report.look(path);
         // Between half and one and a half times the pause.
         let share = self.random.hash_one(now) % 1024;
         let pause = self.pause.mul_f64(0.5 + share as f64 / 1024.0);

@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use pronto_io::lock_wait::ReportedWait;
 use rustix::fs::{FlockOperation, OFlags};
 use rustix::io::Errno;
 
@@ -104,11 +105,11 @@ impl Writing {
         let gate = directory(&self.objects.join("pack"));
         if let Some(gate) = &gate {
             let shared = FlockOperation::NonBlockingLockShared;
-            let _ = wait_for(gate, shared, AT_GATE);
+            let _ = wait_for(gate, shared, AT_GATE, &self.objects);
         }
         if let Some(objects) = directory(&self.objects) {
             let shared = FlockOperation::NonBlockingLockShared;
-            match wait_for(&objects, shared, FOR_PRUNER) {
+            match wait_for(&objects, shared, FOR_PRUNER, &self.objects) {
                 LockAttempt::Yes => state.held = Some(objects),
                 LockAttempt::Never => {}
                 LockAttempt::No => {
@@ -193,14 +194,14 @@ fn try_to_prune(objects: &Path) -> Option<Option<File>> {
     let exclusive = FlockOperation::NonBlockingLockExclusive;
     let gate = directory(&objects.join("pack"));
     if let Some(gate) = &gate
-        && wait_for(gate, exclusive, FOR_WRITERS) == LockAttempt::No
+        && wait_for(gate, exclusive, FOR_WRITERS, objects) == LockAttempt::No
     {
         return None;
     }
     let Some(held) = directory(objects) else {
         return Some(None);
     };
-    match wait_for(&held, exclusive, FOR_WRITERS) {
+    match wait_for(&held, exclusive, FOR_WRITERS, objects) {
         LockAttempt::Yes => Some(Some(held)),
         LockAttempt::Never => Some(None),
         LockAttempt::No => None,
@@ -231,9 +232,16 @@ enum LockAttempt {
     Never,
 }
 
-/// Retries to take the lock for `patience`. A blocking call is not used, because it has no timeout.
-fn wait_for(directory: &File, how: FlockOperation, patience: Duration) -> LockAttempt {
+/// Retries to take the lock on `directory` for `patience`. A blocking call is not used, because it has no
+/// timeout. A long wait is reported as one for `objects`.
+fn wait_for(
+    directory: &File,
+    how: FlockOperation,
+    patience: Duration,
+    objects: &Path,
+) -> LockAttempt {
     let mut since = None;
+    let mut report: Option<ReportedWait> = None;
     let mut pause = SHORTEST_PAUSE;
     loop {
         match rustix::fs::flock(directory, how) {
@@ -244,6 +252,7 @@ fn wait_for(directory: &File, how: FlockOperation, patience: Duration) -> LockAt
         if since.get_or_insert_with(Instant::now).elapsed() >= patience {
             return LockAttempt::No;
         }
+        report.get_or_insert_default().look(objects);
         std::thread::sleep(varied(pause));
         pause = (pause * 2).min(LONGEST_PAUSE);
     }

@@ -10,14 +10,20 @@
 use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
+use std::time::Duration;
 
 use pronto_io::error::IoContext as _;
+use pronto_io::lock_wait::ReportedWait;
 use pronto_netsync::message::{Globs, MAX_GLOBS, TransferRole};
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 
 use super::keys::PublicKey;
 use super::names::is_peer_name;
 use pronto::{Error, ErrorKind, Result};
+
+/// The pause between two attempts to lock the list.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// The permissions of a peer. A revoked key has no permissions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -220,12 +226,15 @@ impl KnownPeers {
     /// `change`.
     pub fn change(path: &Path, change: impl FnOnce(&mut KnownPeers) -> Result<()>) -> Result<()> {
         if let Some(directory) = path.parent() {
-            std::fs::create_dir_all(directory).context(ErrorKind::Io, "cannot make", directory)?;
+            std::fs::create_dir_all(directory).context(
+                ErrorKind::Io,
+                "cannot create",
+                directory,
+            )?;
         }
         let lock_path = path.with_extension("lock");
-        let lock = File::create(&lock_path).context(ErrorKind::Io, "cannot make", &lock_path)?;
-        let locked = flock(&lock, FlockOperation::LockExclusive).map_err(std::io::Error::from);
-        locked.context(ErrorKind::Io, "cannot lock", &lock_path)?;
+        let lock = File::create(&lock_path).context(ErrorKind::Io, "cannot create", &lock_path)?;
+        wait_for(&lock, &lock_path).context(ErrorKind::Io, "cannot lock", &lock_path)?;
         let mut known = KnownPeers::read(path)?;
         change(&mut known)?;
         let mut text = String::new();
@@ -305,6 +314,18 @@ impl KnownPeers {
             }
         }
         count
+    }
+}
+
+/// Locks the file of a lock. A long wait is reported as one for `path`.
+fn wait_for(lock: &File, path: &Path) -> Result<(), Errno> {
+    let mut report = ReportedWait::default();
+    loop {
+        match flock(lock, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK | Errno::INTR) => report.look(path),
+            locked => return locked,
+        }
+        std::thread::sleep(PAUSE);
     }
 }
 
