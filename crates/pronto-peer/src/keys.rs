@@ -6,6 +6,7 @@ use std::io::Write as _;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use pronto_io::cleanup::Guard;
 use pronto_io::error::IoContext as _;
 use ring::rand::SystemRandom;
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
@@ -153,17 +154,25 @@ impl KeyPair {
     /// Fails with [`ErrorKind::Io`] if the file exists, or cannot be written.
     pub fn write(&self, path: &Path) -> Result<()> {
         if let Some(directory) = path.parent() {
-            std::fs::create_dir_all(directory).context(ErrorKind::Io, "cannot make", directory)?;
+            std::fs::create_dir_all(directory).context(
+                ErrorKind::Io,
+                "cannot create",
+                directory,
+            )?;
         }
         let mut options = File::options();
         options.write(true).create_new(true).mode(0o600);
         let text = self.to_pem();
-        let write = || {
-            let mut file = options.open(path)?;
-            file.write_all(text.as_bytes())?;
-            file.sync_all()
-        };
-        write().context(ErrorKind::Io, "cannot make", path)
+        let mut file = options
+            .open(path)
+            .context(ErrorKind::Io, "cannot create", path)?;
+        // A part of a key must not stay, because a later key would not replace it.
+        let guard = Guard::new(path);
+        let written = file.write_all(text.as_bytes());
+        let written = written.and_then(|()| file.sync_all());
+        written.context(ErrorKind::Io, "cannot write", path)?;
+        guard.keep();
+        Ok(())
     }
 
     /// Returns the public key.
