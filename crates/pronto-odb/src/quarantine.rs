@@ -62,7 +62,7 @@ impl Quarantine {
     /// # Errors
     /// Fails with `ErrorKind::Io` if the directory cannot be created or read.
     pub fn keep(store: &Store, path: &Path) -> Result<Quarantine, Error> {
-        fs::create_dir_all(path).context(ErrorKind::Io, "cannot make", path)?;
+        fs::create_dir_all(path).context(ErrorKind::Io, "cannot create", path)?;
         Quarantine::at(path.to_owned(), store, None)
     }
 

@@ -24,14 +24,14 @@ pub(super) fn own(repository: &Repository) -> Vec<u8> {
     let make = || -> Result<()> {
         std::fs::create_dir_all(&directory).context(
             pronto::ErrorKind::Io,
-            "cannot make",
+            "cannot create",
             &directory,
         )?;
         let text: String = nonce()?[..16]
             .iter()
             .map(|byte| format!("{byte:02x}"))
             .collect();
-        store(&path, text.as_bytes()).context(pronto::ErrorKind::Io, "cannot make", &path)?;
+        store(&path, text.as_bytes()).context(pronto::ErrorKind::Io, "cannot create", &path)?;
         Ok(())
     };
     if !path.exists() && make().is_err() {

@@ -104,9 +104,13 @@ impl IncomingObjects {
     ) -> Result<Self, IncomingRefusal> {
         let store = repository.objects().map_err(failed)?.without_replacements();
         let prepare = || -> Result<File> {
-            std::fs::create_dir_all(directory).context(ErrorKind::Io, "cannot make", directory)?;
+            std::fs::create_dir_all(directory).context(
+                ErrorKind::Io,
+                "cannot create",
+                directory,
+            )?;
             let path = directory.join("lock");
-            File::create(&path).context(ErrorKind::Io, "cannot make", &path)
+            File::create(&path).context(ErrorKind::Io, "cannot create", &path)
         };
         let lock = prepare().map_err(failed)?;
         if !lock_soon(&lock) {

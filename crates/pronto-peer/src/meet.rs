@@ -3,6 +3,7 @@
 use std::net::TcpStream;
 use std::time::Duration;
 
+use pronto_io::error::OsReason;
 use pronto_io::hosts;
 use pronto_netsync::ErrorKind as PeerErrorKind;
 
@@ -134,7 +135,7 @@ fn connect(host: &str, port: u16) -> Result<TcpStream> {
         let message = format!("cannot connect to {at}");
         let hint = "check that 'pronto serve --netsync --listen' is running there";
         Error::new(ErrorKind::Transport, message)
-            .because(error)
+            .because(OsReason(error))
             .with_hint(hint)
     };
     let mut last = std::io::Error::from(std::io::ErrorKind::NotFound);

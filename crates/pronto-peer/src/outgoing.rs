@@ -264,7 +264,7 @@ impl OutgoingObjects {
             let mut options = File::options();
             options.read(true).write(true).create_new(true).open(&path)
         };
-        let mut file = make().context(ErrorKind::Io, "cannot make", &path)?;
+        let mut file = make().context(ErrorKind::Io, "cannot create", &path)?;
         std::fs::remove_file(&path).context(ErrorKind::Io, "cannot remove", &path)?;
         let (members, bases) = (chosen.members(), chosen.bases());
         let contents = PackContents {

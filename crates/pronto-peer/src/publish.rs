@@ -177,7 +177,7 @@ fn publish_refs(
     }
     if has_edits {
         let kept = peer.directory();
-        std::fs::create_dir_all(&kept).context(ErrorKind::Io, "cannot make", &kept)?;
+        std::fs::create_dir_all(&kept).context(ErrorKind::Io, "cannot create", &kept)?;
         transaction.prepare()?.commit()?;
     }
     Ok(published)

@@ -4,6 +4,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
+use pronto_io::error::OsReason;
 use pronto_io::interrupt::Interrupt;
 use pronto_netsync::repository::SyncRepository;
 use pronto_netsync::session::{Report, SyncSession};
@@ -293,7 +294,7 @@ fn is_gone(error: &io::Error) -> bool {
 }
 
 fn lost(error: io::Error) -> Error {
-    Error::new(ErrorKind::Closed, "lost the connection to the peer").because(error)
+    Error::new(ErrorKind::Closed, "lost the connection to the peer").because(OsReason(error))
 }
 
 /// The result of a wait.

@@ -12,6 +12,7 @@ use std::os::fd::AsFd as _;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use pronto_io::error::OsReason;
 use pronto_netsync::{Error, ErrorKind};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{AlwaysResolvesClientRawPublicKeys, Resumption};
@@ -28,6 +29,7 @@ use rustls::{
     DistinguishedName, ServerConfig, ServerConnection, SignatureScheme,
 };
 
+use super::address::DEFAULT_PORT;
 use super::keys::{KeyPair, PublicKey};
 use super::stream::{DuplexStream, Ends, Interest, wait};
 
@@ -422,11 +424,26 @@ fn unusable(error: impl std::error::Error + Send + Sync + 'static) -> Error {
 }
 
 fn lost(error: io::Error) -> Error {
-    Error::new(ErrorKind::Closed, "lost the connection to the peer").because(error)
+    Error::new(ErrorKind::Closed, "lost the connection to the peer").because(OsReason(error))
 }
 
 /// Returns the error of a failed handshake.
 fn failed(error: io::Error) -> Error {
+    use rustls::AlertDescription as Alert;
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
+    let mismatch = match inner {
+        Some(rustls::Error::InvalidMessage(_)) => Some("the port of the peer does not speak TLS"),
+        Some(rustls::Error::AlertReceived(Alert::NoApplicationProtocol)) => {
+            Some("the port of the peer speaks TLS, but not netsync/1")
+        }
+        _ => None,
+    };
+    if let Some(message) = mismatch {
+        let hint = format!(
+            "use the port at which the peer runs 'pronto serve --netsync --listen', by default {DEFAULT_PORT}"
+        );
+        return Error::new(ErrorKind::Version, message).with_hint(hint);
+    }
     let kind = match error.kind() {
         io::ErrorKind::InvalidData => ErrorKind::Malformed,
         _ => ErrorKind::Closed,

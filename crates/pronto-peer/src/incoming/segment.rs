@@ -188,7 +188,7 @@ fn nameless(directory: &Path) -> Result<File> {
         let _ = std::fs::remove_file(&path);
         file
     };
-    make().context(ErrorKind::Io, "cannot make", &path)
+    make().context(ErrorKind::Io, "cannot create", &path)
 }
 
 impl Indexer {
