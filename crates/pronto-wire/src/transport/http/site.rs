@@ -328,6 +328,10 @@ impl HttpSite {
 
     fn broken(&self, error: ureq::Error) -> Error {
         let host = self.base.origin().authority();
+        if let Some((what, hint)) = mismatch(&error, self.base.scheme()) {
+            let message = format!("unable to access '{}/': {what}", self.base);
+            return Error::new(ErrorKind::Connection, message).with_hint(hint);
+        }
         let reason = match error {
             ureq::Error::HostNotFound => format!("Could not resolve host: {host}"),
             ureq::Error::Io(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
@@ -364,6 +368,27 @@ impl HttpSite {
             }
         }
         url.join(location).map(Some)
+    }
+}
+
+/// Returns the message and the advice for an error of a server that speaks another protocol than that of
+/// the URL.
+fn mismatch(error: &ureq::Error, scheme: &str) -> Option<(&'static str, &'static str)> {
+    let tls = match error {
+        ureq::Error::Rustls(error) => Some(error),
+        ureq::Error::Io(error) => error.get_ref().and_then(|inner| inner.downcast_ref()),
+        _ => None,
+    };
+    match (error, tls) {
+        (_, Some(rustls::Error::InvalidMessage(_))) => Some((
+            "the server does not speak TLS",
+            "if the port speaks plain HTTP, use a URL that begins with http://",
+        )),
+        (ureq::Error::Protocol(_), _) if scheme == "http" => Some((
+            "the response of the server is not HTTP",
+            "if the port speaks TLS, use a URL that begins with https://",
+        )),
+        _ => None,
     }
 }
 
