@@ -428,7 +428,7 @@ fn failed(error: pronto_store::Error) -> Error {
         From::Interrupted => (ErrorKind::Unavailable, Some("the server is shutting down")),
         From::Io => (
             ErrorKind::Unavailable,
-            Some("the server cannot write to its cache; try again later"),
+            Some("the server cannot use its disk; try again later"),
         ),
         From::Missing | From::Corrupt => (
             ErrorKind::Store,

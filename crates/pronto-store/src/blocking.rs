@@ -176,8 +176,9 @@ impl BlockingStore {
         Ok(names)
     }
 
-    /// Returns the names, among `names`, of repositories that exist and are not removed. Each name
-    /// costs two calls, several of which run concurrently.
+    /// Returns the names, among `names`, of repositories that exist and are not removed. A damaged
+    /// repository exists, and so does one whose generations are in a database that this value does
+    /// not have. Each name costs two calls, several of which run concurrently.
     ///
     /// # Errors
     /// Fails with the errors of the store.
@@ -186,8 +187,14 @@ impl BlockingStore {
             let repository = self.repository(&name)?;
             match repository.latest().await {
                 Ok(_) => Ok(Some(name)),
-                Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-                Err(error) => Err(error),
+                Err(error) => match error.kind() {
+                    ErrorKind::NotFound => Ok(None),
+                    ErrorKind::Corrupt
+                    | ErrorKind::Missing
+                    | ErrorKind::Misplaced
+                    | ErrorKind::Unsupported => Ok(Some(name)),
+                    _ => Err(error),
+                },
             }
         });
         let calls = stream::iter(calls.collect::<Vec<_>>()).buffered(CHECKS_AT_ONCE);

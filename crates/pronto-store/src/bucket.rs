@@ -1,6 +1,8 @@
 //! The interface of a store: few calls, each of which can fail, be slow, or lose its response.
 
 mod cloud;
+mod credentials;
+mod failure;
 mod metered;
 mod tls;
 mod url;

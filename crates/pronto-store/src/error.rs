@@ -28,6 +28,8 @@ pub enum ErrorKind {
     Unavailable,
     /// The store refuses the credentials.
     Denied,
+    /// The environment has no credentials for the store.
+    NoCredentials,
     /// A commit was sent, but its result is unknown.
     Unknown,
     /// The change took longer than uploaded objects are kept.
@@ -40,7 +42,8 @@ pub enum ErrorKind {
     Interrupted,
     /// Another process uses the directory.
     InUse,
-    /// A file of this machine cannot be read or written.
+    /// A file of this machine cannot be read or written, for example because the disk is full. The
+    /// file may be one of a store in a directory.
     Io,
     /// The repository on disk cannot be read or written.
     Repository,

@@ -90,7 +90,11 @@ impl BlockingStore {
         fs::create_dir(&directory).context(ErrorKind::Io, "cannot create", &directory)?;
         let _guard = Guard::new(&directory);
         let pack = make_pack(source, &updates, &[], &directory, watch)?;
-        self.fill(target, &creating, updates, pack.as_slice())
+        let content = NewContent {
+            updates,
+            packs: pack.as_slice(),
+        };
+        self.fill(target, &creating, content, watch)
     }
 
     /// Creates the repository `target` from a generation of another repository, which can be in
@@ -136,7 +140,11 @@ impl BlockingStore {
             meter.add(1);
         }
         meter.finish();
-        self.fill(target, &creating, updates, &packs)
+        let content = NewContent {
+            updates,
+            packs: &packs,
+        };
+        self.fill(target, &creating, content, watch)
     }
 
     /// Uploads packs, and creates a repository from them.
@@ -144,16 +152,18 @@ impl BlockingStore {
         &self,
         target: &StoredRepository,
         creating: &Creating,
-        updates: Vec<RefUpdate>,
-        packs: &[NewPack],
+        content: NewContent<'_>,
+        watch: &Watch<'_>,
     ) -> Result<CopyCounts> {
+        let packs = content.packs;
         let mut push = PackPush {
-            updates,
+            updates: content.updates,
             is_atomic: true,
             ..PackPush::default()
         };
         for pack in packs {
-            push.packs.push(self.wait(target.upload(pack))?);
+            let uploaded = self.wait(target.upload_watched(pack, watch))?;
+            push.packs.push(uploaded);
         }
         let written = CopyCounts {
             refs: push.updates.len(),
@@ -162,6 +172,12 @@ impl BlockingStore {
         self.wait(target.create(creating, push))?;
         Ok(written)
     }
+}
+
+/// The refs and the packs of a new repository.
+struct NewContent<'a> {
+    updates: Vec<RefUpdate>,
+    packs: &'a [NewPack],
 }
 
 /// The source of a copy.

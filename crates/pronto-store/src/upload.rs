@@ -6,6 +6,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
+use pronto::Watch;
 use pronto_hash::ObjectId;
 use pronto_io::error::IoContext as _;
 
@@ -14,6 +15,7 @@ use crate::bucket::{Bucket as _, UploadContent};
 use crate::change::Uploaded;
 use crate::clock::Clock as _;
 use crate::digest::{BLOCK_BYTES, BlockDigester, StreamDigests};
+use crate::error::interrupted;
 use crate::manifest::{FileKind, LayerKind, RepositoryLayer, StoredFile, StoredPack};
 use crate::name::{self, UploadId};
 use crate::repository::StoreRepository;
@@ -133,9 +135,18 @@ impl<B: StoreBackend> StoreRepository<B> {
     /// # Errors
     /// Fails with the errors of the store, and with [`ErrorKind::Io`] if a file cannot be read.
     pub async fn upload(&self, pack: &NewPack) -> Result<Uploaded> {
+        self.upload_watched(pack, &Watch::none()).await
+    }
+
+    /// Does the same as [`upload`](Self::upload), with progress and interruption.
+    pub(crate) async fn upload_watched(
+        &self,
+        pack: &NewPack,
+        watch: &Watch<'_>,
+    ) -> Result<Uploaded> {
         let (record, contents) = pack.plan(self.upload_id());
         let begun = self.backend.clock().now();
-        self.write(contents).await?;
+        self.write_watched(contents, watch).await?;
         Ok(Uploaded {
             pack: record,
             begun,
@@ -171,13 +182,27 @@ impl<B: StoreBackend> StoreRepository<B> {
 
     /// Writes objects, several concurrently.
     pub(crate) async fn write(&self, contents: Vec<(String, UploadContent)>) -> Result<()> {
+        self.write_watched(contents, &Watch::none()).await
+    }
+
+    async fn write_watched(
+        &self,
+        contents: Vec<(String, UploadContent)>,
+        watch: &Watch<'_>,
+    ) -> Result<()> {
+        let count = contents.len() as u64;
+        let meter = watch.progress().begin("Uploading files", Some(count));
         let calls = contents.into_iter().map(|(name, content)| async move {
             let name = format!("{}{name}", self.prefix);
             self.persist(|| self.backend.bucket().put(&name, &content))
                 .await
         });
         let mut calls = stream::iter(calls).buffer_unordered(AT_ONCE);
-        while calls.try_next().await?.is_some() {}
+        while calls.try_next().await?.is_some() {
+            watch.interrupt().check().map_err(interrupted)?;
+            meter.add(1);
+        }
+        meter.finish();
         Ok(())
     }
 }

@@ -446,7 +446,8 @@ fn a_store_that_does_not_answer_is_named() {
     let output = command.output().expect("it starts");
     assert_eq!(output.status.code(), Some(128));
     assert!(
-        stderr(&output).contains("the call to the store failed"),
+        stderr(&output)
+            .contains("cannot reach the store 's3://bucket/prefix' at 'http://127.0.0.1:1'"),
         "{}",
         stderr(&output)
     );
@@ -482,7 +483,7 @@ fn damage_and_a_broken_cache_are_told_apart() {
     std::fs::write(&cache, "").expect("a file");
     let answer = get(&server, REFS);
     assert!(
-        answer.starts_with("HTTP/1.1 503 ") && answer.contains("cannot write to its cache"),
+        answer.starts_with("HTTP/1.1 503 ") && answer.contains("cannot use its disk"),
         "{answer}"
     );
     std::fs::remove_file(&cache).expect("there");

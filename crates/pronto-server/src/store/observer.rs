@@ -77,7 +77,7 @@ impl pronto_store::CallObserver for StoreMetrics {
         tally::called(call.bytes, call.duration);
         let is_unreachable = matches!(
             call.error,
-            Some(ErrorKind::Unavailable | ErrorKind::Denied | ErrorKind::NoStore)
+            Some(ErrorKind::Unavailable | ErrorKind::Denied | ErrorKind::Io | ErrorKind::NoStore)
         );
         let now = Instant::now();
         let mut state = self.state();

@@ -1,7 +1,7 @@
 //! The stores of crate `object_store`: S3, Google, Azure, and directories.
 
-use std::fmt::Display;
 use std::fs::File;
+use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path as DiskPath, PathBuf};
@@ -23,6 +23,8 @@ use object_store::{
 };
 use pronto_io::error::IoContext as _;
 
+use super::credentials;
+use super::failure::StoreNames;
 use super::tls::BucketHttpConnector;
 use super::url::BucketService;
 pub use super::url::StoreLocation;
@@ -43,15 +45,18 @@ pub struct Cloud {
     pages: Option<Arc<dyn PaginatedListStore>>,
     /// The prefix of all names, which is empty or ends with a slash.
     prefix: String,
+    names: StoreNames,
 }
 
 impl Cloud {
     /// Prepares the use of the store at `location`, without a call of the store.
     ///
     /// # Errors
-    /// Fails with [`ErrorKind::Options`] if credentials or URLs in variables are malformed, and
-    /// with [`ErrorKind::Io`] if the directory does not exist.
+    /// - [`ErrorKind::Options`] if credentials or URLs in variables are malformed.
+    /// - [`ErrorKind::NoCredentials`] if the environment has no credentials for the service.
+    /// - [`ErrorKind::Io`] if the directory does not exist.
     pub fn open(location: &StoreLocation) -> Result<Self> {
+        credentials::check(location)?;
         let (store, pages): (Arc<dyn ObjectStore>, Option<Arc<dyn PaginatedListStore>>) =
             match &location.service {
                 BucketService::Directory(path) => (Arc::new(directory(path)?), None),
@@ -72,7 +77,12 @@ impl Cloud {
             store,
             pages,
             prefix: location.prefix.clone(),
+            names: StoreNames::of(location),
         })
+    }
+
+    fn failed(&self, error: &StoreError, name: &str) -> Error {
+        self.names.failed(error, name)
     }
 
     /// Returns whether the store is a directory of this machine.
@@ -108,7 +118,7 @@ impl Cloud {
         let answer = match self.store.get_opts(&path, options).await {
             Err(StoreError::NotFound { .. }) => return Ok(None),
             Err(error) => {
-                let error = failed(&error, name);
+                let error = self.failed(&error, name);
                 // A range that begins after the end is refused like a malformed request.
                 let may_be_short = error.kind() == ErrorKind::Unavailable;
                 return match may_be_short.then(|| self.head(name)) {
@@ -122,18 +132,18 @@ impl Cloud {
             Ok(answer) => answer,
         };
         let bytes = answer.bytes().await;
-        bytes.map(Some).map_err(|error| failed(&error, name))
+        bytes.map(Some).map_err(|error| self.failed(&error, name))
     }
 
     async fn put_bytes(&self, name: &str, bytes: Bytes) -> Result<()> {
         let options = PutOptions::default();
         let path = self.path(name)?;
         let answer = self.store.put_opts(&path, bytes.into(), options).await;
-        answer.map(drop).map_err(|error| failed(&error, name))
+        answer.map(drop).map_err(|error| self.failed(&error, name))
     }
 
     async fn put_parts(&self, name: &str, path: &DiskPath, size: u64) -> Result<()> {
-        let to_error = |error: StoreError| failed(&error, name);
+        let to_error = |error: StoreError| self.failed(&error, name);
         let target = self.path(name)?;
         let upload = self.store.put_multipart_opts(&target, Default::default());
         let mut upload = upload.await.map_err(to_error)?;
@@ -185,7 +195,7 @@ impl Bucket for Cloud {
         };
         match self.store.get_opts(&path, options).await {
             Err(StoreError::NotFound { .. }) => Ok(None),
-            Err(error) => Err(failed(&error, name)),
+            Err(error) => Err(self.failed(&error, name)),
             Ok(found) => Ok(self.entry(&found.meta)),
         }
     }
@@ -215,12 +225,19 @@ impl Bucket for Cloud {
             Err(StoreError::AlreadyExists { .. } | StoreError::Precondition { .. }) => {
                 Ok(CreationResult::Exists)
             }
-            Err(error) => Err(failed(&error, name)),
+            Err(error) => {
+                let failed = self.failed(&error, name);
+                // A directory may report a failure after the object was created.
+                match failed.kind() == ErrorKind::Io && self.head(name).await?.is_some() {
+                    true => Err(failed.map_kind(|_| ErrorKind::Unavailable)),
+                    false => Err(failed),
+                }
+            }
         }
     }
 
     async fn list(&self, prefix: &str, limit: usize, page: Option<&str>) -> Result<ListingPage> {
-        let to_error = |error: StoreError| failed(&error, prefix);
+        let to_error = |error: StoreError| self.failed(&error, prefix);
         let Some(pages) = &self.pages else {
             let path = self.path(prefix)?;
             let found = self.store.list(Some(&path)).try_collect::<Vec<_>>().await;
@@ -262,7 +279,7 @@ impl Bucket for Cloud {
         let full = format!("{}{prefix}", self.prefix);
         let path = (!full.is_empty()).then(|| self.path(prefix)).transpose()?;
         let listed = self.store.list_with_delimiter(path.as_ref()).await;
-        let listed = listed.map_err(|error| failed(&error, prefix))?;
+        let listed = listed.map_err(|error| self.failed(&error, prefix))?;
         let found = listed.common_prefixes.into_iter().filter_map(|path| {
             let name = path.as_ref().strip_prefix(self.prefix.as_str())?;
             Some(format!("{name}/"))
@@ -276,7 +293,7 @@ impl Bucket for Cloud {
         let deleted = self.store.delete_stream(Box::pin(names));
         match deleted.try_collect::<Vec<_>>().await {
             Ok(_) | Err(StoreError::NotFound { .. }) => Ok(()),
-            Err(error) => Err(failed(&error, name)),
+            Err(error) => Err(self.failed(&error, name)),
         }
     }
 }
@@ -307,12 +324,26 @@ fn retries() -> RetryConfig {
 }
 
 fn directory(path: &DiskPath) -> Result<LocalFileSystem> {
-    let store = LocalFileSystem::new_with_prefix(path).map_err(|error| {
+    let failed = |reason: String| {
         let message = format!("cannot use the directory '{}' as a store", path.display());
-        Error::new(ErrorKind::Io, message)
-            .because(error)
-            .with_hint("create the directory first")
+        Error::new(ErrorKind::Io, message).because(reason)
+    };
+    let found = std::fs::metadata(path);
+    let is_missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+    let is_missing = found.as_ref().is_err_and(is_missing);
+    let found = found.and_then(|found| match found.is_dir() {
+        true => Ok(()),
+        false => Err(io::ErrorKind::NotADirectory.into()),
+    });
+    found.map_err(|error| {
+        let error = failed(pronto_io::error::reason(&error));
+        match is_missing {
+            true => error.with_hint("create the directory first"),
+            false => error,
+        }
     })?;
+    let store = LocalFileSystem::new_with_prefix(path);
+    let store = store.map_err(|error| failed(error.to_string()))?;
     Ok(store.with_fsync(true))
 }
 
@@ -382,63 +413,4 @@ fn azure(
 fn malformed(error: StoreError) -> Error {
     let message = "cannot use the store: malformed credentials or endpoint in the environment";
     Error::new(ErrorKind::Options, message).because(error)
-}
-
-/// The addresses from which credentials are requested if the environment contains none.
-const CREDENTIAL_HOSTS: [&str; 3] = [
-    "169.254.169.254",
-    "169.254.170.",
-    "metadata.google.internal",
-];
-
-/// Returns the error of a call about `name`.
-fn failed(error: &StoreError, name: impl Display) -> Error {
-    // The rest is the XML response of the service.
-    let reason = error.to_string();
-    let reason = reason.lines().next().unwrap_or_default().to_owned();
-    let lacks_credentials = CREDENTIAL_HOSTS.iter().any(|host| reason.contains(host));
-    let (kind, message) = match error {
-        StoreError::PermissionDenied { .. } | StoreError::Unauthenticated { .. } => {
-            (ErrorKind::Denied, "the store denies access".to_owned())
-        }
-        StoreError::NotSupported { .. } | StoreError::NotImplemented { .. } => (
-            ErrorKind::Unsupported,
-            "the store does not support this operation".to_owned(),
-        ),
-        StoreError::NotFound { .. } => (ErrorKind::NoStore, "no such bucket".to_owned()),
-        StoreError::InvalidPath { .. } => (
-            ErrorKind::Options,
-            "the store rejects the object name".to_owned(),
-        ),
-        _ if lacks_credentials => (
-            ErrorKind::Unavailable,
-            "no credentials for the store in the environment".to_owned(),
-        ),
-        _ => (
-            ErrorKind::Unavailable,
-            format!("the call to the store failed: {}", root_cause(error)),
-        ),
-    };
-    let mut failed = Error::new(kind, message).because(reason);
-    if lacks_credentials {
-        failed = failed.with_hint(
-            "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, GOOGLE_SERVICE_ACCOUNT, or \
-             AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY",
-        );
-    }
-    let name = name.to_string();
-    match name.is_empty() {
-        true => failed,
-        false => failed.at_path(name),
-    }
-}
-
-/// Returns the first line of the innermost error.
-fn root_cause(error: &StoreError) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    let text = cause.to_string();
-    text.lines().next().unwrap_or_default().to_owned()
 }

@@ -1,6 +1,8 @@
 //! URLs of stores.
 
+use std::fmt;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use pronto::Environment;
 
@@ -19,6 +21,38 @@ pub(super) enum BucketService {
     Azure(String),
 }
 
+/// The variable that selects where credentials are looked up.
+pub(super) const CREDENTIALS: &str = "PRONTO_STORE_CREDENTIALS";
+
+/// The value of [`CREDENTIALS`] for the metadata service of a machine in a cloud.
+pub(super) const INSTANCE: &str = "instance";
+
+/// The file with the credentials that `gcloud` has stored, below the home directory.
+const GOOGLE_FILE: &str = ".config/gcloud/application_default_credentials.json";
+
+/// The places where credentials are looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CredentialSource {
+    /// The variables of the environment, and the files that they name.
+    Environment,
+    /// The metadata service of the machine, if the environment has no credentials.
+    Instance,
+}
+
+impl CredentialSource {
+    fn read(environment: &Environment) -> Result<Self> {
+        match environment.text(CREDENTIALS) {
+            None | Some("" | "environment") => Ok(CredentialSource::Environment),
+            Some(INSTANCE) => Ok(CredentialSource::Instance),
+            Some(other) => {
+                let message = format!("invalid value '{other}' of {CREDENTIALS}");
+                let hint = format!("use '{INSTANCE}' or 'environment'");
+                Err(Error::new(ErrorKind::Options, message).with_hint(hint))
+            }
+        }
+    }
+}
+
 /// The URL of a store: `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`, `az://CONTAINER/PREFIX` or
 /// `file:///DIRECTORY`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,15 +62,20 @@ pub struct StoreLocation {
     pub(super) prefix: String,
     /// The environment variables with the credentials and the endpoint of the service.
     pub(super) variables: Vec<(String, String)>,
+    /// The places where credentials are looked up.
+    pub(super) source: CredentialSource,
+    /// Whether the user has a file with the credentials of `gcloud`.
+    pub(super) has_default_file: bool,
 }
 
 impl StoreLocation {
     /// Parses a URL. The credentials, the region and the endpoint of a service are read from the
     /// variables of `environment` that the tools of the service use (`AWS_*`, `GOOGLE_*`,
-    /// `AZURE_*`).
+    /// `AZURE_*`). `PRONTO_STORE_CREDENTIALS=instance` adds the metadata service of the machine.
     ///
     /// # Errors
-    /// Fails with [`ErrorKind::Options`] if `url` is not the URL of a store.
+    /// Fails with [`ErrorKind::Options`] if `url` is not the URL of a store, or if the value of
+    /// `PRONTO_STORE_CREDENTIALS` is invalid.
     pub fn parse(url: &str, environment: &Environment) -> Result<Self> {
         let wrong = |why: &str| {
             let message = format!("invalid store URL '{url}': {why}");
@@ -54,6 +93,8 @@ impl StoreLocation {
                 service: BucketService::Directory(rest.into()),
                 prefix: String::new(),
                 variables: Vec::new(),
+                source: CredentialSource::Environment,
+                has_default_file: false,
             });
         }
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
@@ -84,7 +125,47 @@ impl StoreLocation {
                 prefix => format!("{prefix}/"),
             },
             variables: variables.collect(),
+            source: CredentialSource::read(environment)?,
+            has_default_file: environment
+                .path("HOME")
+                .is_some_and(|home| home.join(GOOGLE_FILE).exists()),
         })
+    }
+
+    /// Returns whether a variable has the setting that `is_wanted` accepts.
+    pub(super) fn has<K: FromStr>(&self, is_wanted: impl Fn(&K) -> bool) -> bool {
+        let names = self.variables.iter().map(|(name, _)| name);
+        names
+            .filter_map(|name| name.to_ascii_lowercase().parse::<K>().ok())
+            .any(|key| is_wanted(&key))
+    }
+
+    /// Returns the address of the service, if a variable sets it.
+    pub(super) fn endpoint(&self) -> Option<&str> {
+        let is_address = |name: &str| {
+            ["ENDPOINT", "ENDPOINT_URL", "BASE_URL"]
+                .iter()
+                .any(|end| name.ends_with(end))
+        };
+        let found = self.variables.iter().find(|(name, _)| is_address(name));
+        found.map(|(_, value)| value.as_str())
+    }
+}
+
+/// Formats the URL.
+impl fmt::Display for StoreLocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let prefix = self.prefix.trim_end_matches('/');
+        let (scheme, bucket) = match &self.service {
+            BucketService::Directory(path) => return write!(f, "file://{}", path.display()),
+            BucketService::S3(bucket) => ("s3", bucket),
+            BucketService::Google(bucket) => ("gs", bucket),
+            BucketService::Azure(container) => ("az", container),
+        };
+        match prefix {
+            "" => write!(f, "{scheme}://{bucket}"),
+            prefix => write!(f, "{scheme}://{bucket}/{prefix}"),
+        }
     }
 }
 
@@ -101,6 +182,7 @@ mod tests {
         let found = parse("s3://bucket/a/b/").expect("valid");
         assert_eq!(found.service, BucketService::S3("bucket".into()));
         assert_eq!(found.prefix, "a/b/");
+        assert_eq!(found.to_string(), "s3://bucket/a/b");
         assert_eq!(
             found.variables,
             [("AWS_REGION".to_owned(), "eu-1".to_owned())]

@@ -65,7 +65,8 @@ impl BlockingStore {
         let known = known(&generation, source)?;
         if let Some(pack) = make_pack(source, &updates, &known, &directory, watch)? {
             written.objects = pack.objects.into();
-            push.packs.push(self.wait(target.upload(&pack))?);
+            push.packs
+                .push(self.wait(target.upload_watched(&pack, watch))?);
         }
         push.updates = updates;
         let outcome = self.wait(target.commit(StoreChange::Push(push)))?;

@@ -138,7 +138,8 @@ impl GenerationRepack<'_> {
         for (id, files) in &found {
             if !kept.iter().any(|pack| pack.id == *id) {
                 let pack = self.new_pack(*id, files)?;
-                let uploaded = self.store.wait(self.repository.upload(&pack))?;
+                let uploading = self.repository.upload_watched(&pack, watch);
+                let uploaded = self.store.wait(uploading)?;
                 replacement.packs.push(uploaded);
             }
         }
