@@ -18,7 +18,7 @@ impl Verify {
         let store = common.open(&self.store, context)?;
         let names = match &self.name {
             Some(name) => vec![name.clone()],
-            None => store.repositories()?,
+            None => store.existing(store.repositories()?)?,
         };
         let progress = common.progress(context);
         let interrupt = context.interrupt.clone();
@@ -58,7 +58,8 @@ impl ListArguments {
     ) -> Result<ExitCode, CliError> {
         let store = common.open(&self.store, context)?;
         let Some(name) = &self.name else {
-            for name in store.repositories()? {
+            // Upkeep deletes the objects of removed repositories later.
+            for name in store.existing(store.repositories()?)? {
                 writeln!(context.out, "{name}")?;
             }
             return Ok(ExitCode::SUCCESS);

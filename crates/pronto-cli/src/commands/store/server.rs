@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pronto::Progress;
-use pronto_store::{BlockingStore, DatabaseAddress, Generation, StoredRepository};
+use pronto_store::{BlockingStore, DatabaseAddress, ErrorKind, Generation, StoredRepository};
 
 use super::Args;
 use super::arguments::{CommonArguments, RepositoryArguments, StoreCommand};
@@ -32,7 +32,8 @@ pub(super) struct DatabaseOption<'a> {
     pub(super) address: Option<&'a str>,
 }
 
-/// Opens the store at `url` with the database that records its generations.
+/// Opens the store at `url` with the database that records its generations, and checks that both
+/// respond.
 pub(super) fn open(
     url: &str,
     generations: DatabaseOption<'_>,
@@ -40,8 +41,8 @@ pub(super) fn open(
 ) -> Result<BlockingStore, CliError> {
     let environment = context.environment()?;
     let store = BlockingStore::open(url, &environment)?;
-    match generations.address {
-        None => Ok(store),
+    let store = match generations.address {
+        None => store,
         Some(address) => {
             let address = DatabaseAddress::parse(address, &environment);
             // The message names the option, because an abbreviation may be the name of another
@@ -54,8 +55,15 @@ pub(super) fn open(
                     None => usage,
                 }
             })?;
-            store.with_generations(address).map_err(CliError::from)
+            store.with_generations(address)?
         }
+    };
+    // Later calls are retried, and the user would wait for the error.
+    let is_in_bucket = generations.address.is_none();
+    match store.check() {
+        Err(error) if error.kind() == ErrorKind::Unavailable => Err(error.into()),
+        Err(error) if error.kind() == ErrorKind::NoStore && is_in_bucket => Err(error.into()),
+        _ => Ok(store),
     }
 }
 
@@ -92,7 +100,22 @@ impl OpenStoredRepository {
             Some(number) => self.store.wait(self.repository.at(number)),
             None => self.store.wait(self.repository.latest()),
         };
-        found.map_err(CliError::from)
+        found.map_err(|error| match error.kind() {
+            ErrorKind::NotFound if number.is_none() && self.has_generations() => {
+                let name = self.repository.name();
+                CliError::fatal(format!("repository '{name}' was removed")).with_hint(
+                    "list its generations with 'pronto store list STORE NAME'; export and copy take \
+                     --generation",
+                )
+            }
+            _ => error.into(),
+        })
+    }
+
+    /// Returns whether the store has generations of the repository, which may have been removed.
+    fn has_generations(&self) -> bool {
+        let listed = self.store.generations(&self.repository);
+        listed.is_ok_and(|listed| !listed.is_empty())
     }
 }
 
