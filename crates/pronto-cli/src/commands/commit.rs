@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use bstr::{BString, ByteSlice};
 use pronto::Watch;
 use pronto::commit::{Options, Outcome};
+use pronto::refs::HeadValue;
 use pronto_object::message::{Cleanup, joined};
 
 use crate::{CliError, Context, ExitCode};
@@ -68,9 +69,23 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             context.remark("Aborting commit due to empty commit message.");
             Ok(ExitCode::FAILURE)
         }
-        Outcome::NothingToCommit => Err(CliError::unsupported("commit with nothing to commit")),
+        Outcome::NothingToCommit => nothing_to_commit(&repository, context),
         other => Err(CliError::unknown_outcome(&other)),
     }
+}
+
+/// Prints the status of the worktree, as git does if there is nothing to commit, even with `--quiet`.
+fn nothing_to_commit(
+    repository: &pronto::Repository,
+    context: &mut Context,
+) -> Result<ExitCode, CliError> {
+    let is_first = matches!(repository.head()?, HeadValue::Unborn { .. });
+    // git prints another text before the first commit, and adds differences.
+    if is_first || repository.config().contains("commit.verbose") {
+        return Err(CliError::unsupported("this commit with nothing to commit"));
+    }
+    super::status::show_long(context)?;
+    Ok(ExitCode::FAILURE)
 }
 
 /// Converts an error of the commit. git prints the advice about an identity that is not configured and

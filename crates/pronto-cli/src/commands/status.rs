@@ -8,6 +8,7 @@ mod settings;
 mod short;
 mod verbose;
 
+use crate::arguments::complete;
 use crate::paths::{Quoting, shown_path};
 use crate::{CliError, Context, ExitCode};
 use bstr::{BString, ByteSlice};
@@ -99,6 +100,16 @@ struct StatusView {
     /// The directory to which printed paths are relative.
     prefix: BString,
     null: bool,
+}
+
+/// Prints the long format with the settings of the user, for a commit that has nothing to commit.
+pub(super) fn show_long(context: &mut Context) -> Result<(), CliError> {
+    context.obey_as("status")?;
+    let definition = complete(<Args as clap::Args>::augment_args(clap::Command::new(
+        "status",
+    )));
+    let args = super::parse::<Args>(definition, vec!["--long".into(), "--".into()])?;
+    run(&args, context).map(drop)
 }
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
