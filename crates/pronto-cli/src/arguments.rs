@@ -31,6 +31,7 @@ use std::os::unix::ffi::OsStrExt;
 use clap::{ArgAction, Command};
 
 use crate::error::CliError;
+use crate::git_names;
 use reader::{Reader, Takes, is_toggle, takes};
 
 mod one_way;
@@ -112,6 +113,7 @@ fn read(
 ) -> Result<Normalised, CliError> {
     let mut reader = Reader {
         definition,
+        is_own: is_own(definition, arguments),
         options: Vec::new(),
         plain: Vec::new(),
     };
@@ -151,6 +153,14 @@ fn read(
     tokens.push("--".into());
     tokens.append(&mut reader.plain);
     Ok(Normalised { tokens, separator })
+}
+
+/// Returns whether only pronto can run the call of the defined command, or of the command above a
+/// subcommand.
+fn is_own(definition: &Command, arguments: &[OsString]) -> bool {
+    let path = definition.get_bin_name().unwrap_or_default();
+    let command = path.split(' ').nth(1);
+    command.is_some_and(|command| git_names::is_own_call(command, arguments))
 }
 
 /// Returns whether `command` has a `--no-` form of `option`.

@@ -448,7 +448,11 @@ fn wrong(error: &clap::Error) -> CliError {
     match error.kind() {
         ErrorKind::MissingRequiredArgument => {
             let missing = names(ContextKind::InvalidArg);
-            CliError::misuse(format!("missing: {}", missing.join(", ")))
+            let noun = match missing.len() {
+                1 => "argument",
+                _ => "arguments",
+            };
+            CliError::misuse(format!("missing {noun} {}", missing.join(" ")))
         }
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             CliError::misuse("missing subcommand")

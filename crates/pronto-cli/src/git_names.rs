@@ -20,6 +20,28 @@ pub(crate) fn is_command(name: &OsStr) -> bool {
         .is_some_and(|name| GIT_COMMANDS.binary_search(&name).is_ok())
 }
 
+/// Options that pronto adds to commands of git.
+const OWN_OPTIONS: &[(&str, &[&str])] = &[
+    ("pull", &["--netsync"]),
+    ("worktree", &["--carry", "--carry-reflink"]),
+];
+
+/// Returns whether git cannot run the call of `command` with `arguments`: git has no such command, or
+/// one of the options is an option that only pronto has.
+pub(crate) fn is_own_call(command: &str, arguments: &[OsString]) -> bool {
+    if !is_command(OsStr::new(command)) {
+        return true;
+    }
+    let own = OWN_OPTIONS.iter().find(|(name, _)| *name == command);
+    let own = own.map_or(&[][..], |(_, options)| *options);
+    let mut options = arguments.iter().take_while(|argument| *argument != "--");
+    options.any(|argument| {
+        let argument = argument.to_string_lossy();
+        let name = argument.split('=').next().unwrap_or_default();
+        own.contains(&name)
+    })
+}
+
 /// Returns the names of the commands that git has.
 pub(crate) fn commands() -> impl Iterator<Item = &'static str> {
     GIT_COMMANDS.iter().copied()

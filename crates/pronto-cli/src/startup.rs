@@ -3,9 +3,11 @@
 use std::ffi::{OsStr, OsString};
 use std::io::{IsTerminal, Write};
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::time::Instant;
 
 use clap::Command as Definition;
+use pronto_io::lock_wait;
 
 use crate::alias;
 use crate::commands::{self, COMMANDS};
@@ -21,6 +23,7 @@ use crate::terminal::text::write_to_stderr;
 /// the commands of servers that this program runs itself.
 pub(crate) fn run(arguments: &[OsString], served: &'static [ServerCommand]) -> ExitCode {
     let begun = Instant::now();
+    lock_wait::report_to(report_wait);
     let name = arguments
         .first()
         .map(|name| base_name(name))
@@ -58,6 +61,14 @@ pub(crate) fn run(arguments: &[OsString], served: &'static [ServerCommand]) -> E
     drop(context.trace.take());
     std::mem::forget(context);
     code
+}
+
+/// Tells a user at a terminal that the process waits for the lock of `path`. Git says nothing, so nothing
+/// is written elsewhere.
+fn report_wait(path: &Path) {
+    if std::io::stderr().is_terminal() {
+        write_to_stderr(&format!("waiting for lock '{}'\n", path.display()));
+    }
 }
 
 fn base_name(path: &OsStr) -> &[u8] {
@@ -124,9 +135,9 @@ fn dispatch(
         return Ok(ExitCode::USAGE);
     }
     let result = command.run(arguments, context);
-    match git_names::is_command(name) {
-        true => result,
-        false => result.map_err(|error| error.without_git(&command.called(arguments))),
+    match git_names::is_own_call(command.name, arguments) {
+        true => result.map_err(|error| error.without_git(&command.called(arguments))),
+        false => result,
     }
 }
 

@@ -8,6 +8,7 @@ use clap::{Arg, ArgAction, Command};
 
 use super::one_way::{is_one_way, of_same_value, stays_on_when_negated, stays_when_negated};
 use crate::error::CliError;
+use crate::similar::most_similar;
 
 /// The number of values that an option takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +48,8 @@ pub(super) struct OptionToken<'a> {
 
 pub(super) struct Reader<'a> {
     pub(super) definition: &'a Command,
+    /// Whether only pronto can run the call.
+    pub(super) is_own: bool,
     pub(super) options: Vec<OptionToken<'a>>,
     pub(super) plain: Vec<OsString>,
 }
@@ -188,11 +191,22 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Returns the error for an option that the definition lacks. git may have the option, unless
+    /// the command is one that only pronto has.
     fn unknown(&self, option: &str) -> CliError {
         let command = self.definition.get_name();
-        CliError::misuse(format!(
-            "option '{option}' of '{command}' is not implemented natively"
-        ))
+        if !self.is_own {
+            return CliError::misuse(format!(
+                "option '{option}' of '{command}' is not implemented natively"
+            ));
+        }
+        let unknown = CliError::misuse(format!("unknown option '{option}'"));
+        let options = self.definition.get_arguments().filter_map(Arg::get_long);
+        let given = option.strip_prefix("--");
+        match given.and_then(|name| most_similar(name, options)) {
+            Some(similar) => unknown.with_hint(format!("did you mean '--{similar}'?")),
+            None => unknown,
+        }
     }
 
     fn push(&mut self, argument: &'a Arg, value: Option<&[u8]>) {
