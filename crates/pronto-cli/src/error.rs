@@ -87,6 +87,12 @@ impl CliError {
         Self::new(Kind::Fatal, ExitCode::FATAL, vec![message.into()])
     }
 
+    /// Creates a fatal error with the reason of the system: `fatal: MESSAGE: REASON`.
+    pub(crate) fn of_system(message: &str, error: &io::Error) -> Self {
+        let reason = pronto_io::error::reason(error);
+        Self::fatal(format!("{message}: {reason}"))
+    }
+
     /// Creates an error: `error: MESSAGE`, exit code 1.
     pub fn error(message: impl Into<String>) -> Self {
         Self::new(Kind::Error, ExitCode::FAILURE, vec![message.into()])
@@ -126,7 +132,7 @@ impl CliError {
             return self;
         }
         self.0.kind = Kind::Usage;
-        self.with_hint(format!("run 'pronto {name} -h' to list the options"))
+        self.with_hint(format!("run 'pronto {name} -h' for its usage"))
     }
 
     /// Does the same as [`unsupported`](Self::unsupported), with `error` as the name of the missing

@@ -138,9 +138,7 @@ pub(crate) fn exec(globals: &Globals, arguments: &[OsString]) -> CliError {
     if let Some(start) = &globals.start
         && let Err(error) = rustix::process::fchdir(start)
     {
-        return CliError::fatal(format!(
-            "cannot change back to the initial directory: {error}"
-        ));
+        return CliError::of_system("cannot change back to the initial directory", &error.into());
     }
     let error = child::command(&git)
         .arg0("git")
@@ -149,7 +147,7 @@ pub(crate) fn exec(globals: &Globals, arguments: &[OsString]) -> CliError {
         .env(CHAIN, chain.render(identity))
         .env_remove(programs::CALLER)
         .exec();
-    CliError::fatal(format!("cannot run '{}': {error}", git.display()))
+    CliError::of_system(&format!("cannot run '{}'", git.display()), &error)
 }
 
 /// The git that does a part of a command.

@@ -146,11 +146,7 @@ fn wait(repository: &Repository, mut command: Command, context: &Context) -> Res
 
 /// Creates a command that runs this program with the same options before the command.
 pub(crate) fn own_program(context: &Context) -> Result<Command, CliError> {
-    let program = crate::programs::own().map_err(|error| {
-        CliError::fatal(format!(
-            "cannot determine the path of the pronto program: {error}"
-        ))
-    })?;
+    let program = crate::programs::own()?;
     let mut command = pronto_io::child::command(program);
     command
         .arg0(context.program())

@@ -65,11 +65,16 @@ impl Caller {
 ///
 /// # Errors
 /// Fails if the system does not report the path.
-pub(crate) fn own() -> io::Result<PathBuf> {
+pub(crate) fn own() -> Result<PathBuf, CliError> {
     match caller() {
         Some(caller) => Ok(caller),
-        None => std::env::current_exe(),
+        None => std::env::current_exe().map_err(|error| unknown_path(&error)),
     }
+}
+
+/// Returns the error for a path of this program that the system does not report.
+fn unknown_path(error: &io::Error) -> CliError {
+    CliError::of_system("cannot determine the path of the pronto program", error)
 }
 
 /// Returns the path of the `pronto` that became this process; `None` if the process was started as
@@ -108,11 +113,7 @@ pub(crate) fn become_server(
     let own = match std::env::current_exe() {
         Ok(own) => own,
         Err(error) => {
-            let reason = pronto_io::error::reason(&error);
-            return CliError::fatal(format!(
-                "cannot determine the path of the pronto program: {reason}"
-            ))
-            .with_hint(format!(
+            return unknown_path(&error).with_hint(format!(
                 "run '{SERVER}' instead of 'pronto', with the same arguments"
             ));
         }
@@ -124,9 +125,7 @@ pub(crate) fn become_server(
     if let Some(start) = start
         && let Err(error) = rustix::process::fchdir(start)
     {
-        return CliError::fatal(format!(
-            "cannot change back to the initial directory: {error}"
-        ));
+        return CliError::of_system("cannot change back to the initial directory", &error.into());
     }
     let name = process
         .first()

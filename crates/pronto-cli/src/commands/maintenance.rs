@@ -253,11 +253,7 @@ fn unregister(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> 
 
 /// Returns the program that a scheduler starts.
 fn program() -> Result<PathBuf, CliError> {
-    crate::programs::own().map_err(|error| {
-        CliError::fatal(format!(
-            "cannot determine the path of the pronto program: {error}"
-        ))
-    })
+    crate::programs::own()
 }
 
 fn start(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {

@@ -60,11 +60,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
              core.sharedRepository",
         ));
     }
-    let program = crate::programs::own().map_err(|error| {
-        CliError::fatal(format!(
-            "cannot determine the path of the pronto program: {error}"
-        ))
-    })?;
+    let program = crate::programs::own()?;
     let mut options = Options::new(program);
     options.version = requested_version(environment.bytes("GIT_PROTOCOL"));
     options.advertises = args.http_backend_info_refs || !args.stateless_rpc;

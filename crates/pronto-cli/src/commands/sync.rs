@@ -114,11 +114,7 @@ pub(super) fn take(args: &Args, context: &mut Context) -> Result<String, CliErro
     let mut session = begin(args, part, &repository, &context.interrupt)?;
     let whom = ProcessAddress {
         address,
-        program: crate::programs::own().map_err(|error| {
-            CliError::fatal(format!(
-                "cannot determine the path of the pronto program: {error}"
-            ))
-        })?,
+        program: crate::programs::own()?,
         remote_program: args.remote_program.as_encoded_bytes().into(),
         own_name: &own_name,
         allows_unrelated: args.allow_unrelated,

@@ -115,11 +115,7 @@ fn report(findings: ConfigFindings, context: &mut Context) -> Result<ExitCode, C
 
 /// Returns Git's services of the server. Pushes start maintenance with this program.
 pub(in crate::commands) fn native() -> Result<Native, CliError> {
-    let program = crate::programs::own().map_err(|error| {
-        CliError::fatal(format!(
-            "cannot determine the path of the pronto program: {error}"
-        ))
-    })?;
+    let program = crate::programs::own()?;
     Ok(Native {
         program: program.clone(),
         maintain: Box::new(move |repository| maintain_served(repository, &program)),
@@ -329,7 +325,7 @@ fn addresses(text: &str) -> Result<Vec<SocketAddr>, CliError> {
         found
     });
     resolved.map_err(|error| {
-        CliError::fatal(format!("cannot listen at '{text}': {error}"))
+        CliError::of_system(&format!("cannot listen at '{text}'"), &error)
             .with_hint("use HOST:PORT, for example 0.0.0.0:8418 or [::]:8418")
     })
 }

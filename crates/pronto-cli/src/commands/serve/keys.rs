@@ -45,7 +45,7 @@ fn add(args: &Args, name: &str, file: &str, context: &mut Context) -> Result<Exi
         let path = context.environment()?.absolute(Path::new(file));
         let links = pronto_io::untrusted::SymlinkPolicy::Follow;
         text = pronto_io::untrusted::read(&path, links, LARGEST_BYTES)
-            .map_err(|error| CliError::fatal(format!("cannot read '{file}': {error}")))?;
+            .map_err(|error| CliError::of_system(&format!("cannot read '{file}'"), &error))?;
     }
     let text = String::from_utf8_lossy(&text);
     // `netsync key` prints the fingerprint in a second line.
@@ -83,11 +83,7 @@ fn authorized(
     context: &mut Context,
 ) -> Result<ExitCode, CliError> {
     let users = users(args, context)?;
-    let program = crate::programs::own().map_err(|error| {
-        CliError::fatal(format!(
-            "cannot determine the path of the pronto program: {error}"
-        ))
-    })?;
+    let program = crate::programs::own()?;
     let config = args.config.as_deref().unwrap_or(Path::new(""));
     let config = context.environment()?.absolute(config);
     let (program, config) = (quoted(&program)?, quoted(&config)?);

@@ -30,8 +30,9 @@ pub(super) fn run(args: &Args, at: &str, context: &mut Context) -> Result<ExitCo
                 .to_owned()
         }
     };
-    let place = std::fs::canonicalize(&place)
-        .map_err(|error| CliError::fatal(format!("cannot serve '{}': {error}", place.display())))?;
+    let place = std::fs::canonicalize(&place).map_err(|error| {
+        CliError::of_system(&format!("cannot serve '{}'", place.display()), &error)
+    })?;
     let mib = |count: u64| count.saturating_mul(1 << 20);
     let mut limits = PeerLimits::default();
     limits.connections = args.max_connections.max(1);
@@ -63,7 +64,7 @@ pub(super) fn run(args: &Args, at: &str, context: &mut Context) -> Result<ExitCo
 
 fn bind(at: &str) -> Result<TcpListener, CliError> {
     let failed = |error: io::Error| {
-        CliError::fatal(format!("cannot listen at '{at}': {error}"))
+        CliError::of_system(&format!("cannot listen at '{at}'"), &error)
             .with_hint("use HOST:PORT, for example 0.0.0.0:9419 or [::]:9419")
     };
     // A host without a port uses the default port.

@@ -61,9 +61,8 @@ fn stdio(args: &Args, peer: &str, context: &mut Context) -> Result<ExitCode, Cli
     };
     let mut session = SyncSession::respond(options, Box::new(admit));
     let own = |stream: io::Result<std::os::fd::OwnedFd>| {
-        let stream = stream.map_err(|error| {
-            CliError::fatal(format!("cannot use standard input or output: {error}"))
-        });
+        let stream = stream
+            .map_err(|error| CliError::of_system("cannot use standard input or output", &error));
         stream.map(File::from)
     };
     let mut input = own(io::stdin().as_fd().try_clone_to_owned())?;
