@@ -90,7 +90,7 @@ impl BlockingStore {
         fs::create_dir(&directory).context(ErrorKind::Io, "cannot create", &directory)?;
         let _guard = Guard::new(&directory);
         let pack = make_pack(source, &updates, &[], &directory, watch)?;
-        let content = NewContent {
+        let content = NewRepositoryContent {
             updates,
             packs: pack.as_slice(),
         };
@@ -140,7 +140,7 @@ impl BlockingStore {
             meter.add(1);
         }
         meter.finish();
-        let content = NewContent {
+        let content = NewRepositoryContent {
             updates,
             packs: &packs,
         };
@@ -152,7 +152,7 @@ impl BlockingStore {
         &self,
         target: &StoredRepository,
         creating: &Creating,
-        content: NewContent<'_>,
+        content: NewRepositoryContent<'_>,
         watch: &Watch<'_>,
     ) -> Result<CopyCounts> {
         let packs = content.packs;
@@ -175,7 +175,7 @@ impl BlockingStore {
 }
 
 /// The refs and the packs of a new repository.
-struct NewContent<'a> {
+struct NewRepositoryContent<'a> {
     updates: Vec<RefUpdate>,
     packs: &'a [NewPack],
 }

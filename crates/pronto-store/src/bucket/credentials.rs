@@ -4,7 +4,7 @@ use object_store::aws::AmazonS3ConfigKey;
 use object_store::azure::AzureConfigKey;
 use object_store::gcp::GoogleConfigKey;
 
-use super::url::{BucketService, CREDENTIALS, CredentialSource, INSTANCE, StoreLocation};
+use super::url::{BucketService, CREDENTIALS, INSTANCE, StoreCredentialSource, StoreLocation};
 use crate::{Error, ErrorKind, Result};
 
 /// Checks that the environment has credentials for the store at `location`, or that the user has
@@ -31,7 +31,7 @@ pub(super) fn check(location: &StoreLocation) -> Result<()> {
              AZURE_TENANT_ID and AZURE_CLIENT_SECRET",
         ),
     };
-    if is_found || location.source == CredentialSource::Instance {
+    if is_found || location.source == StoreCredentialSource::Instance {
         return Ok(());
     }
     let message = format!("the environment has no credentials for the store '{location}'");

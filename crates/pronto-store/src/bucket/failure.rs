@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use object_store::Error as StoreError;
 use object_store::client::HttpError;
 
-use super::url::{BucketService, CredentialSource, StoreLocation};
+use super::url::{BucketService, StoreCredentialSource, StoreLocation};
 use crate::{Error, ErrorKind};
 
 /// The largest number of characters of the explanation of a service in a message.
@@ -52,7 +52,7 @@ impl StoreNames {
                 Some(endpoint) => format!("'{url}' at '{endpoint}'"),
                 None => format!("'{url}'"),
             },
-            is_instance: location.source == CredentialSource::Instance,
+            is_instance: location.source == StoreCredentialSource::Instance,
             denied,
         }
     }
@@ -133,7 +133,7 @@ impl StoreNames {
 }
 
 /// Returns the error of a call of a store in a directory about the file at `path`. A full disk and a
-/// missing permission stay until somebody changes the disk, so a retry does not help.
+/// missing permission stay until the disk is changed, so a retry does not help.
 fn on_disk(cause: &io::Error, path: &Path) -> Error {
     use io::ErrorKind as Kind;
     let is_for_writes = matches!(

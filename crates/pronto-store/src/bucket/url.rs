@@ -32,18 +32,18 @@ const GOOGLE_FILE: &str = ".config/gcloud/application_default_credentials.json";
 
 /// The places where credentials are looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CredentialSource {
+pub(super) enum StoreCredentialSource {
     /// The variables of the environment, and the files that they name.
     Environment,
     /// The metadata service of the machine, if the environment has no credentials.
     Instance,
 }
 
-impl CredentialSource {
+impl StoreCredentialSource {
     fn read(environment: &Environment) -> Result<Self> {
         match environment.text(CREDENTIALS) {
-            None | Some("" | "environment") => Ok(CredentialSource::Environment),
-            Some(INSTANCE) => Ok(CredentialSource::Instance),
+            None | Some("" | "environment") => Ok(StoreCredentialSource::Environment),
+            Some(INSTANCE) => Ok(StoreCredentialSource::Instance),
             Some(other) => {
                 let message = format!("invalid value '{other}' of {CREDENTIALS}");
                 let hint = format!("use '{INSTANCE}' or 'environment'");
@@ -63,7 +63,7 @@ pub struct StoreLocation {
     /// The environment variables with the credentials and the endpoint of the service.
     pub(super) variables: Vec<(String, String)>,
     /// The places where credentials are looked up.
-    pub(super) source: CredentialSource,
+    pub(super) source: StoreCredentialSource,
     /// Whether the user has a file with the credentials of `gcloud`.
     pub(super) has_default_file: bool,
 }
@@ -93,7 +93,7 @@ impl StoreLocation {
                 service: BucketService::Directory(rest.into()),
                 prefix: String::new(),
                 variables: Vec::new(),
-                source: CredentialSource::Environment,
+                source: StoreCredentialSource::Environment,
                 has_default_file: false,
             });
         }
@@ -125,7 +125,7 @@ impl StoreLocation {
                 prefix => format!("{prefix}/"),
             },
             variables: variables.collect(),
-            source: CredentialSource::read(environment)?,
+            source: StoreCredentialSource::read(environment)?,
             has_default_file: environment
                 .path("HOME")
                 .is_some_and(|home| home.join(GOOGLE_FILE).exists()),
