@@ -1,7 +1,8 @@
 //! Generates the command reference, manual pages and completions from the clap definitions, and the
-//! page about settings. `cargo xtask docs` runs this program.
+//! pages about settings and messages. `cargo xtask docs` runs this program.
 #![expect(clippy::print_stderr, reason = "a development tool")]
 
+mod messages;
 mod page;
 mod roff;
 mod settings;
@@ -107,6 +108,10 @@ fn files(root: &Path) -> BTreeMap<String, Vec<u8>> {
         "docs/reference/settings.md".to_owned(),
         settings::page().into_bytes(),
     );
+    files.insert(
+        "docs/reference/messages.md".to_owned(),
+        messages::page(root).into_bytes(),
+    );
     let whole = page::body(&definition, &source(root, "pronto").unwrap_or_default());
     files.insert(
         "docs/man/pronto.1".to_owned(),
@@ -207,7 +212,8 @@ fn overview(definition: &Command) -> String {
         let _ = writeln!(page, "| [`{name}`]({name}.md) | {about} |");
     }
     page.push_str(
-        "\nThe page [settings](settings.md) lists which of git's settings are supported.\n",
+        "\nThe page [settings](settings.md) lists which of git's settings are supported, and \
+         [messages](messages.md) the messages of commands that only pronto has.\n",
     );
     page.push_str("\n## Options before the command\n\n");
     page::list_options(page::options(definition), &mut page);
