@@ -27,6 +27,21 @@ impl S3Server {
     /// Panics if the server does not start.
     #[must_use]
     pub fn start() -> Option<Self> {
+        Self::start_with(&[])
+    }
+
+    /// Starts a server that refuses the credentials of all clients. Returns `None` if its program is
+    /// not installed.
+    ///
+    /// # Panics
+    /// Panics if the server does not start.
+    #[must_use]
+    pub fn start_with_accounts() -> Option<Self> {
+        // The first call creates the bucket.
+        Self::start_with(&[("INITIAL_NO_AUTH_ACTION_COUNT", "1")])
+    }
+
+    fn start_with(variables: &[(&str, &str)]) -> Option<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let python = root.join("target/s3-server/bin/python");
         if !python.exists() {
@@ -34,6 +49,7 @@ impl S3Server {
         }
         let mut child = Command::new(python)
             .args(["-c", SERVER])
+            .envs(variables.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

@@ -47,6 +47,7 @@ mod netsync_pull;
 mod netsync_puppet;
 mod netsync_stalled;
 mod options;
+mod own_commands;
 mod packing;
 mod pairs;
 mod partial_pushes;
