@@ -49,11 +49,12 @@ fn main() {
     }
 }
 
-/// The directory of the manual pages, which `cargo xtask docs` writes.
-const PAGES: &str = "../../docs/man";
+/// The directory of the manual pages, which `cargo xtask docs` writes: a link to `docs/man`. A package
+/// for a registry contains the pages in its place.
+const PAGES: &str = "man";
 
-/// The table of Git's settings.
-const SETTINGS: &str = "../../docs/settings.tsv";
+/// The table of Git's settings: a link to `docs/settings.tsv`.
+const SETTINGS: &str = "settings.tsv";
 
 /// The level of the compression; ten is the highest.
 const COMPRESSION_LEVEL: u8 = 9;
