@@ -38,7 +38,7 @@ fn main() {
     match arguments_for_static() {
         Ok(arguments) => {
             for argument in arguments {
-                println!("cargo::rustc-link-arg-bin=pronto={argument}");
+                println!("cargo::rustc-link-arg-bins={argument}");
             }
             if target("ARCH") == "x86_64" {
                 println!("cargo::rustc-cfg=static_start");
@@ -91,9 +91,9 @@ const LINKAGE: &str = "PRONTO_LINKAGE";
 
 const PACKED: &str = "-Wl,-z,pack-relative-relocs";
 
-/// Returns the linker arguments that link the C library statically into the program `pronto`, at a
-/// random address like all other code (`-static-pie`). Then a start needs no search and no mapping
-/// of libraries, and no lookup of symbols.
+/// Returns the linker arguments that link the C library statically into the programs, at a random
+/// address like all other code (`-static-pie`). Then a start needs no search and no mapping of
+/// libraries, and no lookup of symbols; and the programs run on systems with an older C library.
 ///
 /// The compiler names shared libraries to the linker. As in [`link_unwinder_statically`], linker
 /// scripts with their names refer to the static libraries.

@@ -44,6 +44,36 @@ pub fn resolve(host: &str, port: u16, within: Duration) -> io::Result<Vec<Socket
     }
 }
 
+/// Looks up an address of the form `HOST:PORT`, at which a server listens. A host without a port has
+/// `default_port`. Waits and starts processes as [`resolve`] does.
+///
+/// # Errors
+/// - Fails with `InvalidInput` if `text` has no port and there is no default.
+/// - Fails as [`resolve`] does.
+pub fn resolve_address(
+    text: &str,
+    default_port: Option<u16>,
+    within: Duration,
+) -> io::Result<Vec<SocketAddr>> {
+    if let Ok(address) = text.parse::<SocketAddr>() {
+        return Ok(vec![address]);
+    }
+    // An IPv6 address without brackets has no port.
+    let split = match text.parse::<IpAddr>() {
+        Ok(_) => None,
+        Err(_) => text.rsplit_once(':'),
+    };
+    let named = split.and_then(|(host, port)| Some((host, port.parse().ok()?)));
+    match (named, default_port) {
+        (Some((host, port)), _) => resolve(host, port, within),
+        (None, Some(port)) => resolve(text, port, within),
+        (None, None) => Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "invalid socket address",
+        )),
+    }
+}
+
 fn look_up(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     // An IPv6 address with a zone is not a name.
     if !host.contains('%')
@@ -106,6 +136,23 @@ mod tests {
         assert_eq!(found, [SocketAddr::from(([127, 0, 0, 1], 9418))]);
         let found = resolve("::1", 80, LONG).expect("an address");
         assert_eq!(found[0].to_string(), "[::1]:80");
+    }
+
+    #[test]
+    fn addresses_have_a_port_or_get_the_default() {
+        let found = |text, port| {
+            let found = resolve_address(text, port, LONG).map_err(|error| error.kind());
+            found.map(|found| found[0].to_string())
+        };
+        let invalid = Err(io::ErrorKind::InvalidInput);
+        assert_eq!(found("127.0.0.1:80", None), Ok("127.0.0.1:80".to_owned()));
+        assert_eq!(found("[::1]:80", Some(9)), Ok("[::1]:80".to_owned()));
+        assert_eq!(found("::1", Some(9)), Ok("[::1]:9".to_owned()));
+        assert_eq!(found("127.0.0.1", Some(9)), Ok("127.0.0.1:9".to_owned()));
+        assert_eq!(found("127.0.0.1", None), invalid);
+        assert_eq!(found("localhost:x", None), invalid);
+        let found = found("localhost:80", None).expect("a host");
+        assert!(found.ends_with(":80"), "{found}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod address;
 mod connector;
 mod failure;
+mod hosts;
 mod password;
 mod pool;
 mod schema;

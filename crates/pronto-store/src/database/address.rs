@@ -7,11 +7,9 @@ use pronto::Environment;
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 
+use super::hosts::PORT;
 use super::password::{self, DatabaseUser};
 use crate::{Error, ErrorKind, Result};
-
-/// The default port of PostgreSQL.
-const PORT: u16 = 5432;
 
 /// The largest length of the name of a store in bytes.
 const LONGEST_STORE: usize = 1000;

@@ -13,6 +13,7 @@ use tokio_postgres::{Client, Error as SqlError, NoTls, Row};
 use super::address::DatabaseAddress;
 use super::connector::DatabaseTls;
 use super::failure::{ends_connection, failed, not_connected};
+use super::hosts::with_addresses;
 use super::schema::{self, SchemaState};
 use crate::{Error, ErrorKind, Result};
 
@@ -186,7 +187,8 @@ impl ConnectionPool {
     async fn connect_now(&self) -> Result<PooledConnection> {
         let to_error = |error: SqlError| failed(&error, self.name());
         let refused = |error: SqlError| not_connected(&error, self.name());
-        let config = &self.address.config;
+        let config = with_addresses(&self.address.config, CONNECT).await;
+        let config = config.map_err(|error| self.silent("cannot be reached").because(error))?;
         // The client notices the end of the connection.
         let (client, task) = match &self.connector {
             Some(connector) => {

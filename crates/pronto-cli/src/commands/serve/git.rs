@@ -2,13 +2,13 @@
 
 use std::cell::RefCell;
 use std::io::{self, Write as _};
-use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pronto::Environment;
 use pronto_io::interrupt::Interrupt;
-use pronto_io::signals;
+use pronto_io::{hosts, signals};
 use pronto_server::access::{self, EVERY_REPOSITORY, Grant};
 use pronto_server::bundles::Bundles;
 use pronto_server::config::{
@@ -24,6 +24,7 @@ use pronto_server::{
     generate_token, serve,
 };
 
+use super::listen::LOOK_UP;
 use super::log::{self, ServeLog};
 use super::{Args, LogFormatName, StoreDuty};
 use crate::commands::netsync::paths;
@@ -310,7 +311,7 @@ fn set_store(
 }
 
 fn addresses(text: &str) -> Result<Vec<SocketAddr>, CliError> {
-    let resolved = text.to_socket_addrs().map(|addresses| {
+    let resolved = hosts::resolve_address(text, None, LOOK_UP).map(|addresses| {
         // A host name may resolve to several addresses of the same family. The first address of
         // each family is used.
         let mut found: Vec<SocketAddr> = Vec::new();

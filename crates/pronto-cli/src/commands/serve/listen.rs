@@ -1,11 +1,12 @@
 //! `serve --listen`: serves many netsync peers, and prints each event as a line.
 
 use std::io::{self, Write as _};
-use std::net::{TcpListener, ToSocketAddrs as _};
+use std::net::TcpListener;
 use std::path::Path;
 use std::time::Duration;
 
 use bstr::ByteSlice as _;
+use pronto_io::hosts;
 use pronto_peer::server::{self, BoundServer, ConnectionSummary, Event, ListedPeers, PeerLimits};
 use pronto_peer::{DEFAULT_PORT, KeyPair, KeyPaths};
 use pronto_server::config::LogFormatSetting;
@@ -15,6 +16,9 @@ use super::{Args, log};
 use crate::commands::netsync::paths;
 use crate::commands::peers::default_globs;
 use crate::{CliError, Context, ExitCode};
+
+/// The timeout for the address of a host.
+pub(super) const LOOK_UP: Duration = Duration::from_secs(30);
 
 pub(super) fn run(args: &Args, at: &str, context: &mut Context) -> Result<ExitCode, CliError> {
     let environment = context.environment()?;
@@ -68,13 +72,7 @@ fn bind(at: &str) -> Result<TcpListener, CliError> {
             .with_hint("use HOST:PORT, for example 0.0.0.0:9419 or [::]:9419")
     };
     // A host without a port uses the default port.
-    let addresses = match at.to_socket_addrs() {
-        Ok(addresses) => addresses.collect(),
-        Err(error) => match (at, DEFAULT_PORT).to_socket_addrs() {
-            Ok(addresses) => addresses.collect::<Vec<_>>(),
-            Err(_) => return Err(failed(error)),
-        },
-    };
+    let addresses = hosts::resolve_address(at, Some(DEFAULT_PORT), LOOK_UP).map_err(failed)?;
     TcpListener::bind(&addresses[..]).map_err(failed)
 }
 
