@@ -11,6 +11,8 @@
 //!   SEED:NUMBER] [--table FILE] [--keep DIRECTORY] [--show-known] [--teeth all|NAME,...|check
 //!   [--planted PATH]]`: compares pronto with git in random scenarios; `--teeth` plants faults and
 //!   counts the scenarios until each fault is found.
+//! - `cargo xtask package [--program-dir DIRECTORY] [--target TRIPLE] [--output DIRECTORY]
+//!   [--check]`: writes the packages of a release; `--check` installs and uses each.
 //! - `cargo xtask reference-git [--print] [--update] [--source DIRECTORY]`: builds the reference
 //!   git in the user's cache, from Debian's source package or a source tree.
 //! - `cargo xtask git-suite [--native] [--program PATH] [--served [--server PATH]] [SCRIPT...]`:
@@ -29,6 +31,7 @@ mod demo;
 mod explore;
 mod exports;
 mod git_suite;
+mod package;
 mod reference_git;
 mod site;
 mod startup;
@@ -49,6 +52,7 @@ fn main() -> ExitCode {
         ["explore", arguments @ ..] => explore::run(&root(), arguments),
         ["git-suite", arguments @ ..] => git_suite::run(&root(), arguments),
         ["git-suite-front", arguments @ ..] => git_suite::run_front(arguments),
+        ["package", arguments @ ..] => package::run(&root(), arguments),
         ["reference-git", arguments @ ..] => reference_git::run(arguments),
         ["site", arguments @ ..] => site::run(&root(), arguments),
         ["startup"] => startup::run(&root()),
@@ -56,6 +60,7 @@ fn main() -> ExitCode {
             "usage: cargo xtask tidy [--ratchet] | docs [--check] | exports DIRECTORY | demo [DIRECTORY] \
              | site [DIRECTORY] | startup | explore [--program PATH] [--seed N] [--count N | --seconds N] [--replay SEED:NUMBER] [--table FILE] \
              [--keep DIRECTORY] [--show-known] [--teeth all|NAME,...|check [--planted PATH]] \
+             | package [--program-dir DIRECTORY] [--target TRIPLE] [--output DIRECTORY] [--check] \
              | reference-git [--print] [--update] [--source DIRECTORY] \
              | git-suite [--native] [--program PATH] [--served [--server PATH]] [SCRIPT...]"
                 .to_owned(),
