@@ -15,7 +15,7 @@ pub(super) struct AcceptedDifference {
     accepts: fn(&OutcomeDifference) -> bool,
 }
 
-const RULES: [AcceptedDifference; 9] = [
+const RULES: [AcceptedDifference; 17] = [
     AcceptedDifference {
         reason: "Packs have other deltas and compressed bytes than git's, so that they and their names differ",
         accepts: |difference| difference.kind == "stdout" && difference.command == "pack-objects",
@@ -92,7 +92,90 @@ const RULES: [AcceptedDifference; 9] = [
                 && difference.git.contains("is not a valid attribute name")
         },
     },
+    AcceptedDifference {
+        reason: "The values of settings are checked when a command starts, so that a malformed one leaves nothing half done",
+        accepts: |difference| {
+            difference.kind == "failure"
+                && (is_about_setting(&difference.pronto)
+                    || difference.pronto.starts_with("warning: hook."))
+        },
+    },
+    AcceptedDifference {
+        reason: "Git repeats the\n  messages in each process that it starts",
+        accepts: |difference| {
+            let is_flaw = difference.git.starts_with("error: object directory ")
+                || difference
+                    .git
+                    .starts_with("warning: bad replace ref name: ");
+            difference.kind == "stderr" && is_flaw
+        },
+    },
+    AcceptedDifference {
+        reason: "A message about a file that cannot be written names the file and the reason",
+        accepts: |difference| {
+            let rest = difference.pronto.strip_prefix(difference.git.as_str());
+            difference.kind == "failure"
+                && !difference.git.is_empty()
+                && rest.is_some_and(|rest| rest.starts_with([' ', ':']))
+        },
+    },
+    AcceptedDifference {
+        reason: "A damaged object is reported with its id, its pack and the offset",
+        accepts: |difference| {
+            difference.is_message()
+                && (difference.git.starts_with("error: inflate: ")
+                    || difference.git.starts_with("error: unable to unpack "))
+        },
+    },
+    AcceptedDifference {
+        reason: "The lock file of the index is not listed as untracked",
+        accepts: |difference| {
+            difference.kind == "stdout"
+                && difference.command == "status"
+                && difference.git.ends_with(".lock")
+        },
+    },
+    AcceptedDifference {
+        reason: "A branch called `HEAD`, which git refuses to create, does not make `HEAD` ambiguous",
+        accepts: |difference| {
+            difference.is_message()
+                && difference.git.starts_with("warning: refname ")
+                && difference.git.ends_with(" is ambiguous.")
+        },
+    },
+    AcceptedDifference {
+        reason: "It writes no trees of staged changes, to which nothing would refer",
+        accepts: |difference| {
+            difference.kind == "objects"
+                && difference.command.starts_with("sparse-checkout")
+                && difference.pronto.ends_with(NO_OTHERS)
+        },
+    },
+    AcceptedDifference {
+        reason: "A name of a new branch that begins with `-` is refused",
+        accepts: |difference| {
+            difference.kind == "failure"
+                && difference.command == "worktree add"
+                && difference.git.starts_with("error: unknown ")
+                && difference.pronto.ends_with(" is not a valid branch name")
+        },
+    },
 ];
+
+/// Returns whether a message is about a malformed value of a setting.
+fn is_about_setting(message: &str) -> bool {
+    let message = message
+        .strip_prefix("fatal: ")
+        .or_else(|| message.strip_prefix("error: "));
+    message.is_some_and(|message| {
+        message.starts_with("bad boolean config value")
+            || message.starts_with("bad numeric config value")
+            || message.starts_with("bad config ")
+            || message.starts_with("missing value for ")
+            || message.starts_with("malformed value for ")
+            || message.starts_with("invalid color value")
+    })
+}
 
 /// Returns the rule that accepts a difference.
 pub(super) fn accepting(difference: &OutcomeDifference) -> Option<&'static AcceptedDifference> {
