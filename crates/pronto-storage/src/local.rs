@@ -141,15 +141,19 @@ pub fn add_alternates(list: &Path, directories: &[PathBuf]) -> Result<()> {
     fs::write(list, text).context(ErrorKind::Io, "unable to write", list)
 }
 
-/// Returns the object directory of the repository at `git_dir`, which may belong to a linked worktree.
+/// Returns the object directory of the repository at `git_dir`. For the repository of a linked
+/// worktree, this is a real path; otherwise the path begins with `git_dir`, unchanged.
 pub fn objects_of(git_dir: &Path) -> PathBuf {
     let common = match untrusted::read(
         &git_dir.join("commondir"),
         SymlinkPolicy::Follow,
         LARGEST_POINTER_BYTES,
     ) {
-        Ok(text) => git_dir.join(path::borrow(text.trim_end())),
+        Ok(text) => {
+            let common = git_dir.join(path::borrow(text.trim_end()));
+            fs::canonicalize(&common).unwrap_or_else(|_| path::normalize(&common))
+        }
         Err(_) => git_dir.to_owned(),
     };
-    path::normalize(&common.join("objects"))
+    common.join("objects")
 }
