@@ -330,10 +330,7 @@ pub(crate) struct Revision {
 impl Revision {
     /// Returns the error about a name whose object is missing or has the wrong type.
     pub(crate) fn unusable(&self, repository: &Repository, otherwise: String) -> CliError {
-        match repository.objects().map(|store| store.header(&self.id)) {
-            Ok(Ok(None)) => CliError::fatal(format!("bad object {}", self.name)),
-            _ => CliError::fatal(otherwise),
-        }
+        missing(self, repository).unwrap_or_else(|| CliError::fatal(otherwise))
     }
 }
 
@@ -354,6 +351,13 @@ pub(crate) fn revisions_and_paths<'o>(
         context.report();
         let found = found?;
         if found.is_empty() {
+            // As in Git, which looks at each revision before the next.
+            if let Some(missing) = revisions
+                .iter()
+                .find_map(|known| missing(known, repository))
+            {
+                return Err(missing);
+            }
             if separator.is_some() {
                 return Err(CliError::fatal(format!("bad revision '{name}'")));
             }
@@ -371,6 +375,13 @@ pub(crate) fn revisions_and_paths<'o>(
         revisions.extend(found);
     }
     Ok((revisions, &[]))
+}
+
+/// Returns the error about a revision whose object is missing.
+fn missing(revision: &Revision, repository: &Repository) -> Option<CliError> {
+    let found = repository.objects().map(|store| store.header(&revision.id));
+    let is_missing = matches!(found, Ok(Ok(None)));
+    is_missing.then(|| CliError::fatal(format!("bad object {}", revision.name)))
 }
 
 fn look_up(name: &BStr, repository: &Repository) -> Result<Vec<Revision>, CliError> {
