@@ -44,6 +44,8 @@ pub enum ErrorKind {
     Corrupt,
     /// The author or the committer is unknown.
     Identity,
+    /// The date of the author or the committer is malformed (`GIT_AUTHOR_DATE`, `GIT_COMMITTER_DATE`).
+    IdentityDate,
     /// A hook exited with an error, or could not be run.
     Hook,
     /// An argument (such as a branch name, a template or a date) is malformed.
@@ -82,6 +84,22 @@ pub enum ErrorKind {
     UnknownSignature,
     /// A tree contains a path that must never be written, such as any spelling of `.git`.
     Hostile,
+}
+
+impl ErrorKind {
+    /// Returns whether an error of this kind ends the whole command in Git, wherever it occurs: a
+    /// refusing hook, a malformed setting, a committer without a name or with a malformed date, or an
+    /// interruption. Git reports other errors for the one ref, file or reflog, and continues.
+    pub fn ends_command(self) -> bool {
+        matches!(
+            self,
+            ErrorKind::Hook
+                | ErrorKind::ConfigValue
+                | ErrorKind::Identity
+                | ErrorKind::IdentityDate
+                | ErrorKind::Interrupted
+        )
+    }
 }
 
 /// The error type of this crate: a kind, a message in Git's words, and the context.

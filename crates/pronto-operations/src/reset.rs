@@ -223,8 +223,7 @@ pub fn reset(
         let moved = save_old_head(repository)
             .and_then(|()| move_branch(repository, commit, &options.to.name));
         if let Err(error) = moved {
-            // An error of the hook or of a setting ends the operation at once.
-            if !matches!(error.kind(), ErrorKind::Hook | ErrorKind::ConfigValue) {
+            if !error.kind().ends_command() {
                 in_progress::cancel(repository)?;
             }
             return Err(PartialFailure::new(error, report));
@@ -363,14 +362,7 @@ fn save_old_head(repository: &Repository) -> Result<()> {
         None => Ok(()),
     };
     match failed {
-        Err(error)
-            if matches!(
-                error.kind(),
-                ErrorKind::Interrupted | ErrorKind::Hook | ErrorKind::ConfigValue
-            ) =>
-        {
-            Err(error)
-        }
+        Err(error) if error.kind().ends_command() => Err(error),
         Err(error) => {
             repository.notify(Notice::Failure(error));
             Ok(())

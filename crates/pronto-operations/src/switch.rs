@@ -308,8 +308,7 @@ fn move_head(
         let target = RefName::new(branch.clone()).map_err(bad_name)?;
         transaction.set_symbolic("HEAD", target, Some(message.as_bstr()));
         transaction.commit().map_err(|error| match error.kind() {
-            // A malformed setting ends Git where it is read.
-            ErrorKind::Hook | ErrorKind::ConfigValue => error,
+            kind if kind.ends_command() => error,
             kind => Error::new(kind, "unable to update HEAD").reported_after(error.to_string()),
         })?;
         let change = match (&options.create, old.name() == Some(branch.as_bstr())) {

@@ -3,7 +3,6 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
-use pronto::ErrorKind;
 use pronto::refs::PackRefsOptions;
 use pronto::repository::RefStorage;
 
@@ -63,7 +62,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
     let report = repository.pack_refs(&options);
     let report = report.map_err(|error| match error.kind() {
-        ErrorKind::Hook => error.into(),
+        kind if kind.ends_command() => error.into(),
         _ if repository.format().ref_storage == RefStorage::Reftable => {
             CliError::error(error.to_string())
         }
@@ -71,7 +70,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     })?;
     context.report();
     for failure in report.failures {
-        if failure.kind() == ErrorKind::ConfigValue {
+        if failure.kind().ends_command() {
             return Err(failure.into());
         }
         context.report_error(&failure.to_string());

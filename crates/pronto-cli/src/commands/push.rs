@@ -292,7 +292,7 @@ fn show(
             context.remark(&format!("updating local tracking ref '{}'", update.name));
         }
         match &update.failure {
-            Some(error) if error.kind() == pronto::ErrorKind::Hook => {
+            Some(error) if error.kind().ends_command() => {
                 return Err(CliError::fatal(error.to_string()));
             }
             Some(error) => context.report_error(&error.to_string()),

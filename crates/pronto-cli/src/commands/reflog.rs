@@ -204,7 +204,7 @@ fn print(
             writeln!(context.out, "{said} {}", verdict.message)?;
         }
         match log.failure {
-            Some(failure) if failure.kind() == pronto::ErrorKind::ConfigValue => {
+            Some(failure) if failure.kind().ends_command() => {
                 return Err(failure.into());
             }
             Some(failure) => {

@@ -118,10 +118,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
                     context.report_error(&error.to_string());
                     not_reset(&options)
                 }
-                (_, None)
-                | (ErrorKind::Hook | ErrorKind::Interrupted | ErrorKind::ConfigValue, _) => {
-                    CliError::of(error)
-                }
+                (_, None) => CliError::of(error),
+                (kind, _) if kind.ends_command() => CliError::of(error),
                 _ => CliError::of(error).into_error(),
             })
         }

@@ -145,11 +145,10 @@ fn delete(repository: &Repository, name: &BStr) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Converts the error of a failed change. A refusal by a hook and a malformed setting are fatal in
-/// every command.
+/// Converts the error of a failed change.
 fn failure(error: pronto::Error) -> CliError {
-    match error.kind() {
-        pronto::ErrorKind::Hook | pronto::ErrorKind::ConfigValue => error.into(),
-        _ => CliError::error(error.to_string()),
+    match error.kind().ends_command() {
+        true => error.into(),
+        false => CliError::error(error.to_string()),
     }
 }

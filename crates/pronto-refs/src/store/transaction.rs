@@ -444,9 +444,9 @@ impl Drop for PreparedTransaction<'_> {
 }
 
 /// Adds the ref `name` to the message of `error`, like commands that name the failed update. The
-/// errors of a refusing hook and of a malformed setting are returned unchanged.
+/// errors that end the whole command ([`ErrorKind::ends_command`]) are returned unchanged.
 pub fn update_failed(name: &str, error: Error) -> Error {
-    if matches!(error.kind(), ErrorKind::Hook | ErrorKind::ConfigValue) {
+    if error.kind().ends_command() {
         return error;
     }
     let message = format!("update_ref failed for ref '{name}': {error}");

@@ -55,7 +55,7 @@ const ADVICE: &str = "Please tell me who you are.\n\nRun\n\n\
 ///
 /// # Errors
 /// Fails with [`ErrorKind::Identity`] if, with [`Care::Strict`], name or address are not configured, or
-/// with [`ErrorKind::InvalidInput`] if the date in the environment is malformed.
+/// with [`ErrorKind::IdentityDate`] if the date in the environment is malformed.
 pub fn signature(
     role: IdentityRole,
     care: Care,
@@ -191,7 +191,7 @@ fn time_of(role: IdentityRole, env: &Environment) -> Result<Option<Time>> {
     let parsed = date::parse_exact_date(given.as_bstr());
     let invalid = || {
         let message = format!("invalid date format: {}", given.as_bstr());
-        Error::new(ErrorKind::InvalidInput, message)
+        Error::new(ErrorKind::IdentityDate, message)
     };
     parsed.ok_or_else(invalid).map(Some)
 }

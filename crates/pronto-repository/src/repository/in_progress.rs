@@ -17,7 +17,7 @@ use std::ffi::OsString;
 use std::{fmt, io};
 
 use crate::refs::ExpectedValue;
-use crate::{ErrorKind, Notice, Repository, Result, hooks};
+use crate::{Notice, Repository, Result, hooks};
 
 /// The files that hold ids of objects that an operation in progress needs.
 pub const OBJECT_FILES: [&str; 10] = [
@@ -185,7 +185,7 @@ impl fmt::Display for Cancelled {
 /// bisection continue. Returns the operations for which Git prints a warning.
 ///
 /// # Errors
-/// Fails with [`ErrorKind::Interrupted`], or with [`ErrorKind::Hook`] if the hook
+/// Fails with [`Interrupted`](crate::ErrorKind::Interrupted), or with [`Hook`](crate::ErrorKind::Hook) if the hook
 /// `reference-transaction` refuses. Any other failure to delete a ref is reported as a notice, and
 /// files that cannot be removed stay.
 pub fn cancel(repository: &Repository) -> Result<Vec<Cancelled>> {
@@ -231,7 +231,7 @@ pub fn cancel(repository: &Repository) -> Result<Vec<Cancelled>> {
 /// Removes `AUTO_MERGE`, as a commit does.
 ///
 /// # Errors
-/// Fails with [`ErrorKind::Interrupted`], or with [`ErrorKind::Hook`] if the hook
+/// Fails with [`Interrupted`](crate::ErrorKind::Interrupted), or with [`Hook`](crate::ErrorKind::Hook) if the hook
 /// `reference-transaction` refuses.
 pub fn remove_auto_merge(repository: &Repository) -> Result<()> {
     match are_refs(repository, &repository.in_progress()) {
@@ -244,11 +244,12 @@ pub fn remove_auto_merge(repository: &Repository) -> Result<()> {
 }
 
 /// Returns whether pseudo-refs must be deleted as refs: because there is a hook
-/// `reference-transaction`, refs are in reftables, or another process holds the lock of `packed-refs`,
-/// which Git takes for the deletion.
+/// `reference-transaction`, refs are in reftables, or Git could not take the lock of `packed-refs` for
+/// the deletion: another process holds the lock, or its timeout is malformed.
 fn are_refs(repository: &Repository, present: &InProgress<'_>) -> bool {
     repository.refs().tables().is_some()
         || has_locked_packed_refs(repository, present)
+        || repository.config().i64("core.packedrefstimeout").is_err()
         || hooks::has_programs(repository, "reference-transaction")
 }
 
@@ -268,12 +269,12 @@ fn remove_pseudo_ref(repository: &Repository, name: &str) -> Result<bool> {
     Ok(true)
 }
 
-/// Deletes a ref, which need not exist. As in Git, only a refusal by the hook is fatal.
+/// Deletes a ref, which need not exist. As in Git, only errors that end a command are fatal.
 fn delete(repository: &Repository, name: &str) -> Result<()> {
     let mut transaction = repository.transaction();
     transaction.delete(name, ExpectedValue::Anything);
     match transaction.commit() {
-        Err(error) if !matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::Hook) => {
+        Err(error) if !error.kind().ends_command() => {
             repository.notify(Notice::Failure(error));
             Ok(())
         }

@@ -10,7 +10,7 @@ use crate::durability::Fsync;
 use crate::identity::{self, Care, IdentityRole};
 use crate::objects::from_odb;
 use crate::repository::Notice;
-use crate::{Error, ErrorKind, Repository, Result, hooks};
+use crate::{Error, Repository, Result, hooks};
 
 pub use pronto_refs::store::*;
 pub use pronto_refs::{BadName, RefName, RefNameRef, name};
@@ -21,7 +21,7 @@ impl Repository {
     /// Returns the state of `HEAD`.
     ///
     /// # Errors
-    /// Fails with [`ErrorKind::Reference`] if `HEAD` is malformed, or [`ErrorKind::Io`].
+    /// Fails with [`Reference`](crate::ErrorKind::Reference) if `HEAD` is malformed, or [`Io`](crate::ErrorKind::Io).
     pub fn head(&self) -> Result<HeadValue> {
         self.refs().head()
     }
@@ -35,8 +35,8 @@ impl Repository {
     /// cannot be deleted.
     ///
     /// # Errors
-    /// Fails with [`ErrorKind::Hook`] if the hook `reference-transaction` refuses, or with
-    /// [`ErrorKind::Interrupted`].
+    /// Fails with [`Hook`](crate::ErrorKind::Hook) if the hook `reference-transaction` refuses, or with
+    /// [`Interrupted`](crate::ErrorKind::Interrupted).
     pub fn delete_refs(&self, names: &[BString]) -> Result<Option<Error>> {
         let mut transaction = self.transaction();
         for name in names {
@@ -45,7 +45,7 @@ impl Repository {
         let Err(error) = transaction.commit() else {
             return Ok(None);
         };
-        if matches!(error.kind(), ErrorKind::Hook | ErrorKind::Interrupted) {
+        if error.kind().ends_command() {
             return Err(error);
         }
         let message = match names {
@@ -75,8 +75,8 @@ impl Repository {
     /// Returns whether [`pack_refs`](Self::pack_refs) with these options and `auto` would pack refs.
     ///
     /// # Errors
-    /// Fails with [`ErrorKind::Reference`] or [`ErrorKind::Io`] if `packed-refs` cannot be read, or
-    /// [`ErrorKind::Object`] if an object cannot be read.
+    /// Fails with [`Reference`](crate::ErrorKind::Reference) or [`Io`](crate::ErrorKind::Io) if `packed-refs` cannot be read, or
+    /// [`Object`](crate::ErrorKind::Object) if an object cannot be read.
     pub fn should_pack_refs(&self, options: &PackRefsOptions) -> Result<bool> {
         (self as &dyn RefHost).should_pack_refs(options)
     }

@@ -6,13 +6,13 @@ use pronto_wire::advertisement::RemoteRef;
 use super::FetchRun;
 use crate::refs::{Edit, ExpectedValue, RefChangeKind, RefName, RefTarget};
 use crate::remote::FollowHead;
-use crate::{ErrorKind, Result, hooks};
+use crate::{Result, hooks};
 
 /// Creates or updates the symref according to `remote.NAME.followRemoteHEAD`. Applies to a fetch
 /// without refspecs.
 ///
 /// # Errors
-/// Fails with [`ErrorKind::Hook`] if a hook refuses the change, and with other kinds if a ref
+/// Fails with [`Hook`](crate::ErrorKind::Hook) if a hook refuses the change, and with other kinds if a ref
 /// cannot be read or written.
 pub(super) fn follow(work: &FetchRun<'_>, refs: &[RemoteRef]) -> Result<()> {
     let remote = work.remote;
@@ -57,7 +57,7 @@ pub(super) fn follow(work: &FetchRun<'_>, refs: &[RemoteRef]) -> Result<()> {
             log_from: None,
         });
         return match transaction.commit() {
-            Err(error) if error.kind() == ErrorKind::Hook => Err(error),
+            Err(error) if error.kind().ends_command() => Err(error),
             _ => Ok(()),
         };
     }

@@ -260,7 +260,7 @@ fn commit(
         Err(error) => error,
     };
     match error.kind() {
-        ErrorKind::Interrupted | ErrorKind::Hook | ErrorKind::ConfigValue => return Err(error),
+        kind if kind.ends_command() => return Err(error),
         ErrorKind::Moved | ErrorKind::Locked if may_repeat => return Ok(false),
         _ => {}
     }

@@ -5,7 +5,7 @@ use pronto_hash::ObjectId;
 
 use super::{PushRemote, PushStatus, PushedRef, TrackingUpdate, UpstreamToSet};
 use crate::refs::{ExpectedValue, update_failed};
-use crate::{ErrorKind, Repository, hooks};
+use crate::{Repository, hooks};
 
 /// Updates the remote-tracking refs of the pushed refs. A refusal by the hook
 /// `reference-transaction` ends the updates.
@@ -16,7 +16,7 @@ pub(super) fn update(
 ) -> Vec<TrackingUpdate> {
     let mut tracked: Vec<TrackingUpdate> = Vec::new();
     for pushed in refs {
-        if tracked.last().is_some_and(TrackingUpdate::is_refused) {
+        if tracked.last().is_some_and(TrackingUpdate::ends_command) {
             break;
         }
         if !matches!(pushed.status, PushStatus::Ok | PushStatus::UpToDate) {
@@ -72,9 +72,10 @@ fn update_one(
 }
 
 impl TrackingUpdate {
-    fn is_refused(&self) -> bool {
+    /// Returns whether no further ref may be updated.
+    fn ends_command(&self) -> bool {
         let error = self.failure.as_ref();
-        error.is_some_and(|error| error.kind() == ErrorKind::Hook)
+        error.is_some_and(|error| error.kind().ends_command())
     }
 }
 

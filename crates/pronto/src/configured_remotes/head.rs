@@ -93,7 +93,7 @@ pub fn set_head(repository: &Repository, remote: &Remote, branch: &BStr) -> Resu
     let mut transaction = repository.transaction();
     transaction.set_symbolic(&head, target, Some("remote set-head".into()));
     transaction.commit().map_err(|error| match error.kind() {
-        ErrorKind::Hook => error,
+        kind if kind.ends_command() => error,
         kind => {
             let message = format!("Could not set up {head}");
             Error::new(kind, message).reported_after(error.message())
@@ -130,7 +130,7 @@ pub fn delete_head(repository: &Repository, name: &BStr) -> Result<()> {
     let mut transaction = repository.transaction();
     transaction.delete(&head, ExpectedValue::Anything);
     transaction.commit().map_err(|error| match error.kind() {
-        ErrorKind::Hook => error,
+        kind if kind.ends_command() => error,
         kind => {
             let message = format!("Could not delete {head}");
             Error::new(kind, message).reported_after(error.message())

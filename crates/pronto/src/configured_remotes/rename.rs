@@ -136,7 +136,7 @@ impl<'a> Renaming<'a> {
                 .map_err(|_| Error::new(ErrorKind::Interrupted, "interrupted"))?;
         }
         let prepared = transaction.prepare().map_err(|error| match error.kind() {
-            ErrorKind::Hook => error,
+            kind if kind.ends_command() => error,
             kind => {
                 let message = format!("renaming remote references failed: {}", error.message());
                 Error::new(kind, message)

@@ -61,10 +61,10 @@ pub(super) fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Converts an error that git reports as `error:`, or as `fatal:` if the hook
-/// `reference-transaction` has refused.
+/// Converts an error that git reports as `error:`, or as `fatal:` if it ends the command, as a
+/// refusal by the hook `reference-transaction` does.
 fn as_error(error: &pronto::Error) -> CliError {
-    if error.kind() == pronto::ErrorKind::Hook {
+    if error.kind().ends_command() {
         return CliError::fatal(error.message());
     }
     let said = CliError::error(error.message());
