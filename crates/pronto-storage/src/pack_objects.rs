@@ -23,13 +23,13 @@ mod leave_out;
 mod linked;
 mod listing;
 mod promised;
+mod sending;
 mod tags;
 mod tips;
 mod trees;
 mod whole;
 
 use std::collections::HashSet;
-use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -39,9 +39,8 @@ use pronto_io::pool;
 use pronto_io::progress::Meter;
 use pronto_io::watch::Watch;
 use pronto_object::TagRef;
-use pronto_odb::packing::{BitmapSubset, Options, PackContents, PackCounts, PackMember};
+use pronto_odb::packing::{BitmapSubset, Options, PackMember};
 use pronto_odb::{Bitmapped, Store};
-use pronto_pack::writer::sink::Streamed;
 use pronto_repository::history::reachable::ids;
 use pronto_repository::history::{Painting, Until};
 use pronto_repository::objects::from_odb;
@@ -54,6 +53,7 @@ pub(crate) use leave_out::{ExistingPack, known_packs, mark, names, packed};
 pub use leave_out::{LeaveOut, leave_out, loose_objects};
 pub use listing::{NamedObject, ObjectListing, list};
 pub use promised::MissingObjects;
+pub use sending::{SentPack, report_totals, send};
 pub use tags::include_tags;
 pub use tips::{include_indexed, ref_tips, reflog_tips};
 pub use whole::{KeptWhole, kept_whole};
@@ -227,43 +227,6 @@ pub fn select(
         None => walk.trees(&commits, trees)?,
     }
     walk.end()
-}
-
-/// Writes a pack of `selection` to `out`: see [`Store::pack_to`].
-///
-/// # Errors
-/// Fails with [`ErrorKind::Object`] if an object is missing or malformed, [`ErrorKind::Io`] if writing
-/// fails, or with [`ErrorKind::Interrupted`].
-pub fn send(
-    repository: &Repository,
-    selection: &SelectedObjects,
-    options: &Options,
-    out: &mut dyn Write,
-    watch: &Watch<'_>,
-) -> Result<SentPack> {
-    let contents = PackContents {
-        members: &selection.members,
-        bases: &selection.bases,
-        receiver_has: None,
-        whole: Some(&selection.whole),
-        bitmapped: selection.bitmapped.as_deref(),
-        block: selection.block.as_ref(),
-        known: selection.known.as_ref(),
-    };
-    let sent = repository
-        .objects()?
-        .pack_to(&contents, options, out, watch);
-    let (streamed, counts) = sent.map_err(from_odb)?;
-    Ok(SentPack { streamed, counts })
-}
-
-/// A pack that was written to a stream.
-#[derive(Debug)]
-pub struct SentPack {
-    /// The checksum and the size of the pack.
-    pub streamed: Streamed,
-    /// The numbers of objects and deltas in the pack.
-    pub counts: PackCounts,
 }
 
 fn select_by_bitmaps(

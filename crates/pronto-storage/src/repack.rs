@@ -304,6 +304,7 @@ impl RepackRun<'_> {
             whole: Some(&selection.whole),
             ..PackContents::default()
         };
+        selection.report_count(self.watch);
         let store = repository.objects()?;
         let made = store.pack_into(
             &contents,
@@ -313,6 +314,7 @@ impl RepackRun<'_> {
             self.watch,
         );
         let (written, counts) = made.map_err(from_odb)?;
+        pack_objects::report_totals(&counts, self.watch);
         let stem = written.pack.file_stem().unwrap_or_default();
         let stem: BString = path::as_bytes(Path::new(stem)).into();
         // An existing pack of this name has the same objects. Its other files are written again.

@@ -15,7 +15,6 @@ use pronto::path;
 use pronto::revision::RevisionSet;
 use pronto::{Environment, ErrorKind, Repository, Watch};
 
-use super::pack_objects;
 use super::rev_list::limits::ArgumentWords;
 use crate::commands::shared::bad_pack;
 use crate::output::StdoutWriter;
@@ -281,8 +280,7 @@ fn create(call: &BundleCall, context: &mut Context) -> Result<ExitCode, CliError
         _ => write_file(call, &created, context, &watch)?,
     };
     if shown {
-        context.settle();
-        pack_objects::print(&counts, context);
+        pronto::pack_objects::report_totals(&counts, &watch);
     }
     Ok(ExitCode::SUCCESS)
 }

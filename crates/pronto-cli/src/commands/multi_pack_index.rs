@@ -98,7 +98,10 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         _ => return Err(unsupported()),
     };
     if let Some(counts) = made_pack.filter(|_| context.shows_progress(args.progress, false)) {
-        super::pack_objects::print(&counts, context);
+        pronto::pack_objects::report_totals(
+            &counts,
+            &Watch::from(&interrupt).with_progress(&*progress),
+        );
     }
     match result {
         Ok(()) => Ok(ExitCode::SUCCESS),

@@ -176,7 +176,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     };
     pronto_io::data!("pack-objects", "write_pack_file/wrote", counts.objects);
     if shown {
-        print(&counts, context);
+        pack_objects::report_totals(&counts, &watch);
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -363,6 +363,7 @@ fn make_files(
         whole: Some(&selection.whole),
         ..PackContents::default()
     };
+    selection.report_count(watch);
     let store = repository.objects()?;
     Ok(store.pack_into(&contents, options, directory, files, watch)?)
 }
@@ -385,19 +386,6 @@ fn with_git(context: &mut Context, input: &[u8]) -> Result<ExitCode, CliError> {
         true => Ok(ExitCode::SUCCESS),
         false => Err(CliError::silent(ExitCode::FATAL)),
     }
-}
-
-/// Prints the numbers of objects, deltas and reused entries of a pack.
-pub(super) fn print(counts: &PackCounts, context: &mut Context) {
-    context.remark(&format!(
-        "Total {} (delta {}), reused {} (delta {}), pack-reused {} (from {})",
-        counts.objects,
-        counts.deltas,
-        counts.reused,
-        counts.reused_deltas,
-        counts.whole_pack,
-        u32::from(counts.whole_pack > 0)
-    ));
 }
 
 /// A progress observer that shows only the requested phases.

@@ -106,7 +106,6 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     );
     context.report_warnings();
     match made.map_err(refused)? {
-        Some(counts) if shown => super::pack_objects::print(&counts, context),
         None if !args.quiet => writeln!(context.out, "Nothing new to pack.")?,
         _ => {}
     }

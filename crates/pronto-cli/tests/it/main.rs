@@ -51,6 +51,7 @@ mod own_commands;
 mod packing;
 mod pairs;
 mod partial_pushes;
+mod phases;
 mod pruning;
 mod push_negotiation;
 mod pushers;

@@ -132,10 +132,6 @@ impl PreparedBundle<'_> {
         let mut header = Vec::new();
         self.header.write(&mut header);
         out.write_all(&header).map_err(unwritable)?;
-        let count = (self.selection.members.len() + self.selection.bases.len()) as u64;
-        let meter = watch.progress().begin("Counting objects", Some(count));
-        meter.add(count);
-        meter.finish();
         let mut options = pack_objects::packing_options(&self.repository)?;
         options.offset_deltas = true;
         let sent = pack_objects::send(&self.repository, &self.selection, &options, out, watch)?;

@@ -142,6 +142,7 @@ impl PushInProgress<'_> {
         let wants: Vec<ObjectId> = wants.filter(|id| !id.is_null()).collect();
         let has_offsets = greeting.capabilities.has("ofs-delta");
         let thin = !self.options.no_thin && !greeting.capabilities.has("no-thin");
+        let is_quiet = self.options.quiet;
         let needs_pack = !wants.is_empty();
         let produce = move |out: &mut dyn Write| -> io::Result<()> {
             let pack = PushedPack {
@@ -149,6 +150,7 @@ impl PushInProgress<'_> {
                 haves,
                 thin,
                 has_offsets,
+                is_quiet,
             };
             write_pack(repository, &pack, out, watch).map_err(|error| as_io(&error))
         };
@@ -295,6 +297,8 @@ struct PushedPack {
     haves: Vec<ObjectId>,
     thin: bool,
     has_offsets: bool,
+    /// Whether no progress is shown.
+    is_quiet: bool,
 }
 
 fn write_pack(
@@ -328,6 +332,9 @@ fn write_pack(
     options.offset_deltas = pack.has_offsets;
     let counts = pack_objects::send(repository, &selection, &options, out, watch)?.counts;
     pronto_io::data!("pack-objects", "write_pack_file/wrote", counts.objects);
+    if !pack.is_quiet {
+        pack_objects::report_totals(&counts, watch);
+    }
     Ok(())
 }
 

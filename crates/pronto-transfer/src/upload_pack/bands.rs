@@ -1,6 +1,7 @@
 //! The three sidebands of a connection: pack data, messages and errors.
 
 use std::io::{self, IoSlice, Write};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -52,6 +53,8 @@ pub(super) struct UploadBands<'a> {
     out: Mutex<UploadBandOutput<'a>>,
     band: Band,
     meters: Mutex<Vec<BandMeter>>,
+    /// Whether a phase has begun since the last data, so that its end is not reported yet.
+    has_new_phase: AtomicBool,
     is_quiet: bool,
     keep_alive: Option<Duration>,
 }
@@ -81,6 +84,7 @@ impl<'a> UploadBands<'a> {
             }),
             band,
             meters: Mutex::default(),
+            has_new_phase: AtomicBool::new(false),
             is_quiet: is_quiet || band == Band::None,
             keep_alive,
         }
@@ -154,6 +158,18 @@ impl UploadBands<'_> {
             output.out.flush()?;
         }
         Ok(())
+    }
+
+    /// Reports the phases before the pack, so that the client shows them before it counts objects.
+    fn report_phases(&self) -> io::Result<()> {
+        if !self.has_new_phase.swap(false, Relaxed) {
+            return Ok(());
+        }
+        let text = self.news(false);
+        match text.is_empty() {
+            true => Ok(()),
+            false => self.put(2, text.as_bytes()),
+        }
     }
 
     /// Returns the progress since the last call.
@@ -244,6 +260,7 @@ impl Progress for UploadBands<'_> {
                 meter: meter.clone(),
                 is_reported: false,
             });
+            self.has_new_phase.store(true, Relaxed);
         }
         meter
     }
@@ -259,6 +276,7 @@ pub(super) struct DataBand<'a, 'b>(pub(super) &'a UploadBands<'b>);
 
 impl Write for DataBand<'_, '_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.report_phases()?;
         self.0.put(1, bytes)?;
         Ok(bytes.len())
     }

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use pronto_hash::ObjectId;
 use pronto_io::interrupt::Interrupt;
-use pronto_io::progress::Progress;
 use pronto_io::watch::Watch;
 use pronto_odb::packing::PackCounts;
 use pronto_storage::pack_objects::{
@@ -132,10 +131,6 @@ fn pack(
             _ => SelectionHandle::alone(select()?),
         };
         let selection = &*held.selection;
-        let count = (selection.len() + selection.bases.len()) as u64;
-        let meter = bands.begin("Counting objects", Some(count));
-        meter.add(count);
-        meter.finish();
         let watch = Watch::from(means.interrupt).with_progress(bands);
         match pack_objects::send(view, selection, &options, out, &watch) {
             Ok(sent) => Ok(sent.counts),
