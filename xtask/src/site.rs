@@ -107,10 +107,10 @@ fn summary(root: &Path) -> String {
             .into_iter()
             .filter(|path| path != Path::new("docs/security.md")),
     );
-    let settings = Path::new("docs/reference/settings.md");
-    guide.push(settings.to_owned());
+    let by_hand = ["docs/reference/settings.md", "docs/reference/json.md"].map(Path::new);
+    guide.extend(by_hand.iter().map(|path| (*path).to_owned()));
     let mut reference = listed(root, "docs/reference", "md");
-    reference.retain(|path| path != settings);
+    reference.retain(|path| !by_hand.contains(&path.as_path()));
     let (overview, commands) = reference
         .into_iter()
         .partition::<Vec<_>, _>(|path| path.ends_with("README.md"));

@@ -76,16 +76,20 @@ mod verify_pack;
 pub(crate) mod version;
 mod worktree;
 mod write_tree;
+mod wrong_arguments;
 
 use std::ffi::OsString;
 
 use clap::Command as Definition;
 
-use crate::arguments::{asks_for_usage, complete, document, normalise, normalise_leading};
+use crate::arguments::{
+    Normalised, asks_for_usage, complete, document, normalise, normalise_leading,
+};
 use crate::context::{Context, RunCommand};
 use crate::error::{CliError, ExitCode};
 
 pub use partial::native_part;
+use wrong_arguments::wrong;
 
 /// Preparations that a command needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -409,21 +413,41 @@ impl NativeCommand {
     ) -> Result<ExitCode, CliError> {
         let definition = self.definition();
         context.arguments = arguments.to_vec();
-        let tokens = match self.style {
-            ArgumentStyle::Options => {
-                let normalised = normalise(&definition, arguments)?;
-                context.separator = normalised.separator;
-                normalised.tokens
-            }
-            ArgumentStyle::Leading => normalise_leading(&definition, arguments)?.tokens,
-            ArgumentStyle::Nested => nested::tokens(&definition, arguments)?,
-            ArgumentStyle::Raw => std::iter::once("--".into())
-                .chain(arguments.iter().cloned())
-                .collect(),
-        };
+        // Errors of the arguments are reported in the document, too.
+        context.json = nested::requested_document(&definition, arguments);
+        let Normalised { tokens, separator } = self.normalise(&definition, arguments)?;
+        context.separator = separator;
+        if context.json.is_some() && !nested::has_json(&tokens) {
+            context.json = None;
+        }
         let served = context.served.iter().find(|(name, _)| *name == self.name);
         let run = served.map_or(self.run, |(_, run)| *run);
         run(definition, tokens, context)
+    }
+
+    /// Converts `arguments` into the form that clap parses.
+    fn normalise(
+        &self,
+        definition: &Definition,
+        arguments: &[OsString],
+    ) -> Result<Normalised, CliError> {
+        match self.style {
+            ArgumentStyle::Options => normalise(definition, arguments),
+            ArgumentStyle::Leading => Ok(Normalised {
+                separator: None,
+                ..normalise_leading(definition, arguments)?
+            }),
+            ArgumentStyle::Nested => Ok(Normalised {
+                tokens: nested::tokens(definition, arguments)?,
+                separator: None,
+            }),
+            ArgumentStyle::Raw => Ok(Normalised {
+                tokens: std::iter::once("--".into())
+                    .chain(arguments.iter().cloned())
+                    .collect(),
+                separator: None,
+            }),
+        }
     }
 }
 
@@ -435,42 +459,6 @@ fn parse<T: clap::FromArgMatches>(
         .try_get_matches_from(tokens)
         .map_err(|error| wrong(&error))?;
     T::from_arg_matches_mut(&mut matches).map_err(|error| wrong(&error))
-}
-
-/// Converts an error of clap about invalid arguments.
-fn wrong(error: &clap::Error) -> CliError {
-    use clap::error::{ContextKind, ContextValue, ErrorKind};
-    let names = |kind| match error.get(kind) {
-        Some(ContextValue::Strings(names)) => names.clone(),
-        Some(ContextValue::String(name)) => vec![name.clone()],
-        _ => Vec::new(),
-    };
-    match error.kind() {
-        ErrorKind::MissingRequiredArgument => {
-            let missing = names(ContextKind::InvalidArg);
-            let noun = match missing.len() {
-                1 => "argument",
-                _ => "arguments",
-            };
-            CliError::misuse(format!("missing {noun} {}", missing.join(" ")))
-        }
-        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            CliError::misuse("missing subcommand")
-        }
-        ErrorKind::InvalidSubcommand => {
-            let unknown = names(ContextKind::InvalidSubcommand);
-            let error_of = CliError::misuse(format!("unknown command '{}'", unknown.join(" ")));
-            match names(ContextKind::SuggestedSubcommand).first() {
-                Some(similar) => error_of.with_hint(format!("did you mean '{similar}'?")),
-                None => error_of,
-            }
-        }
-        _ => {
-            let text = error.to_string();
-            let first = text.lines().next().unwrap_or_default();
-            CliError::misuse(first.strip_prefix("error: ").unwrap_or(first))
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,11 @@
 //! The context of a command: repository, output, options before the command, and interruption.
 
 mod checks;
+mod documents;
 mod notices;
 mod on_demand;
+
+pub(crate) use documents::error_of;
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
@@ -52,6 +55,8 @@ pub struct Context {
     pub separator: Option<usize>,
     /// Whether this process was started under the name `git`.
     pub called_as_git: bool,
+    /// The name of the command in the JSON document that `--json` requests and that is not printed yet.
+    pub(crate) json: Option<String>,
     /// The name of the running native command; empty until its arguments are parsed.
     command: &'static str,
     /// All arguments of the process.
@@ -83,6 +88,7 @@ impl Context {
             arguments: Vec::new(),
             separator: None,
             called_as_git,
+            json: None,
             command: "",
             process: process.to_vec(),
             begun,

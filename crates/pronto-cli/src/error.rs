@@ -67,6 +67,8 @@ struct CliErrorData {
     hints: Vec<String>,
     /// Whether the hints are printed before the messages.
     hints_lead: bool,
+    /// The kind of the library's error, in the words of JSON documents (`missing_object`).
+    cause: Option<String>,
 }
 
 impl CliError {
@@ -79,6 +81,7 @@ impl CliError {
             messages,
             hints: Vec::new(),
             hints_lead: false,
+            cause: None,
         }))
     }
 
@@ -149,7 +152,9 @@ impl CliError {
             pronto::ErrorKind::Unsupported => Self::lacking(error),
             pronto::ErrorKind::Interrupted => pronto_io::interrupt::Interrupted.into(),
             // In Git, this error is fatal in every command but checkouts.
-            pronto::ErrorKind::Hostile => Self::error(error.to_string()).with_code(ExitCode::FATAL),
+            pronto::ErrorKind::Hostile => Self::error(error.to_string())
+                .with_code(ExitCode::FATAL)
+                .caused_by(error.kind()),
             _ => error.into(),
         }
     }
@@ -157,6 +162,13 @@ impl CliError {
     /// Creates an error without a message that ends the process with `code`.
     pub fn silent(code: ExitCode) -> Self {
         Self::new(Kind::Silent, code, Vec::new())
+    }
+
+    /// Sets the kind of the library's error that caused this error, for JSON documents.
+    #[must_use]
+    pub(crate) fn caused_by(mut self, kind: impl fmt::Debug) -> Self {
+        self.0.cause = Some(snake_case(&format!("{kind:?}")));
+        self
     }
 
     /// Adds an error on a line before the messages.
@@ -224,6 +236,36 @@ impl CliError {
         &self.0.messages
     }
 
+    /// Returns the errors that are printed before the messages, without prefixes.
+    pub(crate) fn earlier(&self) -> &[String] {
+        &self.0.earlier
+    }
+
+    /// Returns the advice.
+    pub(crate) fn hints(&self) -> &[String] {
+        &self.0.hints
+    }
+
+    /// Returns the lines of a server that explain the error.
+    pub(crate) fn remote(&self) -> &[String] {
+        &self.0.remote
+    }
+
+    /// Returns the name of the kind in JSON documents: the kind of the library's error
+    /// (`missing_object`), or the kind of failure (`usage`).
+    pub(crate) fn kind_name(&self) -> &str {
+        match (self.0.kind, &self.0.cause) {
+            (Kind::Fatal | Kind::Error | Kind::Silent, Some(cause)) => cause,
+            (Kind::Fatal, None) => "fatal",
+            (Kind::Error, None) => "error",
+            (Kind::Usage, _) => "usage",
+            (Kind::Unsupported, _) => "unsupported",
+            (Kind::Silent, None) => "reported",
+            (Kind::BrokenPipe, _) => "broken_pipe",
+            (Kind::Interrupted, _) => "interrupted",
+        }
+    }
+
     /// Converts the error into an error of the library, for a caller that reports it.
     pub(crate) fn to_report(&self, kind: pronto::ErrorKind) -> pronto::Error {
         let error = pronto::Error::new(kind, self.to_string());
@@ -283,9 +325,9 @@ impl fmt::Display for CliError {
 impl std::error::Error for CliError {}
 
 /// Converts an error of a library into a fatal error with its hint.
-impl<K> From<pronto_io::error::Error<K>> for CliError {
+impl<K: Copy + fmt::Debug> From<pronto_io::error::Error<K>> for CliError {
     fn from(error: pronto_io::error::Error<K>) -> Self {
-        let mut fatal = CliError::fatal(error.to_string());
+        let mut fatal = CliError::fatal(error.to_string()).caused_by(error.kind());
         fatal.0.earlier = error
             .reported_before()
             .map(Into::into)
@@ -331,4 +373,49 @@ impl From<pronto_io::interrupt::Interrupted> for CliError {
 /// Formats `text` as Git prints arguments of the command line in messages.
 pub fn display(text: &OsStr) -> Cow<'_, str> {
     text.to_string_lossy()
+}
+
+/// Converts the name of a variant, without its fields: `MissingObject` becomes `missing_object`.
+fn snake_case(name: &str) -> String {
+    let mut out = String::with_capacity(name.len() + 8);
+    for each in name.chars().take_while(char::is_ascii_alphanumeric) {
+        if each.is_ascii_uppercase() && !out.is_empty() {
+            out.push('_');
+        }
+        out.push(each.to_ascii_lowercase());
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_have_stable_names() {
+        use pronto::ErrorKind as Of;
+        for (kind, name) in [
+            (Of::NotARepository, "not_a_repository"),
+            (Of::NoRepository, "no_repository"),
+            (Of::Transport, "transport"),
+            (Of::MissingObject, "missing_object"),
+            (Of::AlreadyExists, "already_exists"),
+            (Of::Config, "config"),
+            (Of::ConfigValue, "config_value"),
+            (Of::Locked, "locked"),
+            (Of::Hostile, "hostile"),
+        ] {
+            let error = CliError::of(pronto::Error::new(kind, "it failed"));
+            assert_eq!(error.kind_name(), name);
+        }
+        assert_eq!(
+            snake_case("RejectedBlob { in_pack: true }"),
+            "rejected_blob"
+        );
+        assert_eq!(CliError::usage("wrong").kind_name(), "usage");
+        assert_eq!(
+            CliError::unsupported("option '--x'").kind_name(),
+            "unsupported"
+        );
+    }
 }

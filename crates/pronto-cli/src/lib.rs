@@ -27,6 +27,7 @@ pub mod error;
 mod fallback;
 mod git_names;
 pub mod globals;
+mod json;
 mod maintenance;
 mod manual;
 pub mod output;

@@ -164,6 +164,11 @@ fn hands_over(error: &CliError) -> bool {
 }
 
 fn hand_over(error: CliError, arguments: &[OsString], context: &mut Context) -> CliError {
+    if context.json.is_some() {
+        return error.with_hint(
+            "git has no option '--json'; without the option, git runs this call if it is installed",
+        );
+    }
     if fallback::is_forbidden() {
         return fallback::refusal(error);
     }
@@ -188,6 +193,8 @@ fn finish(result: Result<ExitCode, CliError>, context: &mut Context) -> ExitCode
     if error.kind() == Kind::BrokenPipe {
         pronto_io::signals::die_of(rustix::process::Signal::PIPE.as_raw());
     }
+    // If standard output cannot be written, standard error still has the message.
+    let _ = context.print_error_document(&error);
     write_to_stderr(&error.render());
     context.trace_exit(error.code());
     error.code()

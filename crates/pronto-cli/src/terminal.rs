@@ -5,3 +5,4 @@ pub(crate) mod columns;
 pub(crate) mod pager;
 pub mod progress;
 pub(crate) mod text;
+pub(crate) mod transferred;

@@ -14,8 +14,11 @@ use std::process::ExitCode;
 
 use clap::{Arg, Command};
 
-/// The directories that contain only generated files.
+/// The directories that contain only generated files, apart from [`WRITTEN`].
 const FOLDERS: &[&str] = &["docs/reference", "docs/man", "docs/completions"];
+
+/// The page about JSON documents, and the directory of their schemas, which are written by hand.
+const WRITTEN: &[&str] = &["docs/reference/json.md", "docs/reference/schema"];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -93,7 +96,7 @@ fn leftovers(root: &Path, files: &BTreeMap<String, Vec<u8>>) -> Vec<String> {
                 .filter_map(Result::ok)
                 .map(move |entry| format!("{folder}/{}", entry.file_name().to_string_lossy()))
         })
-        .filter(|path| !files.contains_key(path))
+        .filter(|path| !files.contains_key(path) && !WRITTEN.contains(&path.as_str()))
         .collect()
 }
 
@@ -212,8 +215,9 @@ fn overview(definition: &Command) -> String {
         let _ = writeln!(page, "| [`{name}`]({name}.md) | {about} |");
     }
     page.push_str(
-        "\nThe page [settings](settings.md) lists which of git's settings are supported, and \
-         [messages](messages.md) the messages of commands that only pronto has.\n",
+        "\nThe page [settings](settings.md) lists which of git's settings are supported, \
+         [messages](messages.md) the messages of commands that only pronto has, and\n\
+         [JSON](json.md) the output of `--json`.\n",
     );
     page.push_str("\n## Options before the command\n\n");
     page::list_options(page::options(definition), &mut page);

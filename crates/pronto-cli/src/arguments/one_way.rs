@@ -1,4 +1,4 @@
-//! Options that have no `--no-` form, or whose `--no-` form has no effect.
+//! Options that have no `--no-` form, or whose `--no-` form has no effect, and options that Git lacks.
 
 /// Options of native commands that Git does not let users negate, as shown by `git COMMAND -h` of
 /// git 2.55.
@@ -102,6 +102,26 @@ pub(super) fn stays_when_negated(option: &str) -> bool {
 /// Returns whether `command` has no `--no-` form of `option`.
 pub(super) fn is_one_way(command: &str, option: &str) -> bool {
     ONE_WAY
+        .iter()
+        .any(|(name, options)| *name == command && options.contains(&option))
+}
+
+/// Options of Git's commands that Git itself lacks. They cannot be abbreviated, so that every
+/// abbreviation of Git's options stays unambiguous.
+const NOT_OF_GIT: &[(&str, &[&str])] = &[
+    ("clone", &["json"]),
+    ("fetch", &["json"]),
+    ("push", &["json"]),
+    ("status", &["json"]),
+    (
+        "worktree",
+        &["carry", "carry-reflink", "json", "recurse-submodules"],
+    ),
+];
+
+/// Returns whether Git's command `command` lacks `option`.
+pub(super) fn is_not_of_git(command: &str, option: &str) -> bool {
+    NOT_OF_GIT
         .iter()
         .any(|(name, options)| *name == command && options.contains(&option))
 }

@@ -6,7 +6,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use clap::{Arg, ArgAction, Command};
 
-use super::one_way::{is_one_way, of_same_value, stays_on_when_negated, stays_when_negated};
+use super::one_way::{
+    is_not_of_git, is_one_way, of_same_value, stays_on_when_negated, stays_when_negated,
+};
 use crate::error::CliError;
 use crate::similar::most_similar;
 
@@ -161,6 +163,8 @@ impl<'a> Reader<'a> {
                     };
                     match compare(name, long, negated) {
                         Likeness::Same => return Ok(this),
+                        // Abbreviations mean what they mean in Git.
+                        Likeness::Abbreviation if is_not_of_git(command, long) => {}
                         Likeness::Abbreviation => {
                             let same = |known: &Match<'_>| {
                                 known.argument.get_id() == argument.get_id()

@@ -1,20 +1,19 @@
 //! `clone`: copy a repository into a new directory.
 
-use pronto::clone::ReferenceRepository;
+mod document;
+mod options;
+
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use bstr::{BString, ByteSlice};
-use pronto::clone::{self, CloneWarning, Options, Outcome};
+use pronto::clone::{self, CloneWarning, Outcome};
 use pronto::path;
-use pronto::remote::connection::Settings;
-use pronto::remote::{AddressFamily, Deepen, filter_spec};
-use pronto::revision::approximate_date;
 use pronto::{Environment, ErrorKind, Watch};
 
-use super::init;
 use crate::commands::shared::{bad_pack, submodules};
+use crate::terminal::transferred::TransferCounter;
 use crate::{CliError, Context, ExitCode};
 
 /// Arguments of `clone`.
@@ -33,6 +32,9 @@ pub(crate) struct Args {
     /// Print only errors
     #[arg(long, short)]
     quiet: bool,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
     /// Show progress even if standard error is not a terminal
     #[arg(long)]
     progress: Option<bool>,
@@ -144,7 +146,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         return Err(CliError::unsupported("'clone' with GIT_WORK_TREE set"));
     }
     check_settings(args, &environment, context)?;
-    let options = options(args, context)?;
+    let options = options::options(args, context)?;
     let source = source.as_bytes();
     refuse_empty_names(args, &environment)?;
     if args.verbose > 0 && source.starts_with(b"git://") {
@@ -161,24 +163,41 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         }
     };
     check_remotes(args, &directory, &environment, context)?;
-    let progress = context.progress(args.progress, args.quiet);
-    let watch = Watch::from(&context.interrupt).with_shared_progress(progress);
+    let counter = TransferCounter::new(context.progress(args.progress, args.quiet));
+    let interrupt = context.interrupt.clone();
+    let watch = Watch::from(&interrupt).with_shared_progress(counter.clone());
     let cloned = clone::clone(source.into(), &directory, &options, &environment, &watch);
-    let ending = "fetch-pack: invalid index-pack output";
-    let mut outcome = cloned.map_err(|error| match error.kind() {
-        ErrorKind::Bundle => {
-            bad_pack::report_bundle(&error, context);
-            CliError::fatal("remote transport reported error")
-        }
-        ErrorKind::Incomplete => {
-            bad_pack::report_absent(&error, context);
-            CliError::fatal(error.message())
-        }
-        _ => bad_pack::refused(error, ending, context),
-    })?;
+    let received = counter.take();
+    let mut outcome = cloned.map_err(|error| failure(error, context))?;
     outcome.repository = context.receive_notices(outcome.repository);
     context.trace_new_repository(outcome.repository.config());
     report(args, &outcome, context);
+    if !args.json {
+        return finish(args, &outcome, context);
+    }
+    let fields = document::fields(&outcome, received, context)?;
+    let finished = finish(args, &outcome, context);
+    context.print_document(fields)?;
+    finished
+}
+
+/// Returns the error of a clone, after printing the messages that precede it in Git.
+fn failure(error: pronto::Error, context: &mut Context) -> CliError {
+    match error.kind() {
+        ErrorKind::Bundle => {
+            bad_pack::report_bundle(&error, context);
+            CliError::fatal("remote transport reported error").caused_by(error.kind())
+        }
+        ErrorKind::Incomplete => {
+            bad_pack::report_absent(&error, context);
+            CliError::fatal(error.message()).caused_by(error.kind())
+        }
+        _ => bad_pack::refused(error, "fetch-pack: invalid index-pack output", context),
+    }
+}
+
+/// Runs the hooks and clones the submodules, if the checkout succeeded. Returns the exit code.
+fn finish(args: &Args, outcome: &Outcome, context: &mut Context) -> Result<ExitCode, CliError> {
     if outcome.checkout_failed {
         context.warn(
             "Clone succeeded, but checkout failed.\n\
@@ -192,7 +211,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         None => ExitCode::SUCCESS,
     };
     if !args.recurse_submodules.is_empty() && !args.no_checkout && outcome.has_submodules {
-        code = update_submodules(args, &outcome, context)?.unwrap_or(code);
+        code = update_submodules(args, outcome, context)?.unwrap_or(code);
     }
     Ok(code)
 }
@@ -307,84 +326,6 @@ fn check(args: &Args) -> Result<(), CliError> {
         return Err(CliError::unsupported(what));
     }
     Ok(())
-}
-
-fn options(args: &Args, context: &Context) -> Result<Options, CliError> {
-    check(args)?;
-    let mut options = Options::default();
-    options.bare = args.bare;
-    options.mirror = args.mirror;
-    options.checkout = !args.no_checkout;
-    options.sparse = args.sparse;
-    options.branch = args.branch.as_ref().map(|name| bytes(name).into());
-    options.revision = args.revision.as_ref().map(|name| bytes(name).into());
-    options.origin = args.origin.as_ref().map(|name| bytes(name).into());
-    options.deepen = deepen(args)?;
-    options.single_branch = args.single_branch;
-    options.tags = !args.no_tags;
-    let filter = args
-        .filter
-        .as_ref()
-        .map(|filter| filter_spec(filter.as_bytes().into()));
-    options.filter = filter.transpose()?;
-    let required = args.reference.iter().map(|path| (path, true));
-    let optional = args.reference_if_able.iter().map(|path| (path, false));
-    let references = required.chain(optional);
-    let reference = |(path, is_required)| ReferenceRepository::new(path, is_required);
-    options.references = references.map(reference).collect();
-    options.shared = args.shared;
-    options.local = args.local;
-    options.hardlinks = !args.no_hardlinks;
-    options.config = args
-        .config
-        .iter()
-        .map(|setting| bytes(setting).into())
-        .collect();
-    for pathspec in &args.recurse_submodules {
-        let setting = [b"submodule.active=".as_slice(), pathspec.as_bytes()].concat();
-        options.config.push(setting.into());
-    }
-    options.template = args.template.as_ref().map(PathBuf::from);
-    options.separate_git_dir.clone_from(&args.separate_git_dir);
-    options.ref_storage = init::ref_storage(args.ref_format.as_deref())?;
-    options.reject_shallow = args.reject_shallow;
-    options.bundle_uri = args.bundle_uri.as_ref().map(|uri| bytes(uri).into());
-    let mut settings = Settings::default();
-    settings.upload_pack = args
-        .upload_pack
-        .as_ref()
-        .map(|program| bytes(program).into());
-    settings.family = match (args.ipv4, args.ipv6) {
-        (true, _) => AddressFamily::V4,
-        (_, true) => AddressFamily::V6,
-        _ => AddressFamily::Any,
-    };
-    options.settings = settings;
-    options.server_options = args
-        .server_option
-        .iter()
-        .map(|text| bytes(text).into())
-        .collect();
-    options.show_progress = context.shows_progress(args.progress, args.quiet);
-    Ok(options)
-}
-
-fn deepen(args: &Args) -> Result<Deepen, CliError> {
-    let mut deepen = Deepen::default();
-    if let Some(depth) = &args.depth {
-        let parsed = depth.parse::<u32>().ok().filter(|&depth| depth > 0);
-        let message = format!("depth {depth} is not a positive number");
-        deepen.depth = Some(parsed.ok_or_else(|| CliError::fatal(message))?);
-    }
-    if let Some(since) = &args.shallow_since {
-        deepen.since = Some(approximate_date(since.as_str().into()));
-    }
-    deepen.not = args
-        .shallow_exclude
-        .iter()
-        .map(|name| bytes(name).into())
-        .collect();
-    Ok(deepen)
 }
 
 fn report(args: &Args, outcome: &Outcome, context: &mut Context) {

@@ -3,25 +3,28 @@
 mod action;
 mod bundles;
 mod deepen;
+mod document;
 mod graph;
 mod negotiation;
+mod options;
 mod refspecs;
 mod submodules;
 mod table;
 mod upstream;
 
 use std::ffi::OsString;
-use std::io::{self, IsTerminal as _, Write};
+use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 use pronto::config::value;
 use pronto::fetch::{self, Options, Outcome};
-use pronto::remote::connection::Settings;
-use pronto::remote::{AddressFamily, Refspec, Remote, Tags, filter_spec};
+use pronto::remote::Remote;
 use pronto::{ErrorKind, Repository, Watch};
 
 use crate::commands::shared::bad_pack;
+use crate::json::Json;
+use crate::terminal::transferred::TransferCounter;
 use crate::{CliError, Context, ExitCode, maintenance};
 
 /// Arguments of `fetch`.
@@ -79,6 +82,9 @@ pub(crate) struct Args {
     /// Print the result in a form for scripts
     #[arg(long)]
     porcelain: bool,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
     /// Do not write FETCH_HEAD
     #[arg(long)]
     no_write_fetch_head: bool,
@@ -171,24 +177,19 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     let repository = context.repository()?;
     check_output(args, &repository)?;
+    document::check(args)?;
     let modules = submodules::SubmoduleTreatment::choose(args, &repository)?;
     let fetch_all = args.all.unwrap_or(false)
         || (args.all.is_none()
             && args.repository.is_none()
             && repository.config().bool_or("fetch.all", false)?);
-    let mut options = options(args, context, &repository)?;
+    let mut options = options::options(args, context, &repository)?;
     let remotes = remotes(args, fetch_all, &repository)?;
     options.offer = negotiation::offer(args);
     let several = are_several(args, fetch_all, remotes.len());
     check_combinations(args, several)?;
     let writes_graph = graph::is_wanted(args, &repository)?;
-    for remote in &remotes {
-        // Calls for git are handed over before anything changes.
-        if args.verbose > 0 && remote.urls.iter().any(|url| url.starts_with(b"git://")) {
-            return Err(CliError::unsupported("'fetch --verbose' with a git:// URL"));
-        }
-        fetch::check(&repository, remote, &options).map_err(CliError::of)?;
-    }
+    check_remotes(args, &remotes, &options, &repository)?;
     if args.negotiate_only {
         return negotiation::print_common(&remotes, &options, context);
     }
@@ -197,14 +198,12 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     }
     bundles::take(&repository, context)?;
     if several || remotes.is_empty() {
-        if options.write_fetch_head && !options.append {
-            fetch::truncate(&repository)?;
-        }
-        options.append = true;
+        begin_fetch_head(&mut options, &repository)?;
     }
     let mut code = ExitCode::SUCCESS;
+    let mut entries = Vec::new();
     for remote in &remotes {
-        if several && !args.quiet && !args.porcelain {
+        if several && !args.quiet && !args.porcelain && !args.json {
             writeln!(context.out, "Fetching {}", remote.name)?;
             context.out.flush()?;
         }
@@ -214,14 +213,22 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             options.prefetch = false;
         }
         let fetched = one(args, remote, &options, several, context);
-        let finished = fetched.and_then(|outcome| match outcome.failed {
-            true => Ok(true),
-            false => modules.fetch(args, &options, remote, &outcome, context),
+        let finished = fetched.and_then(|(outcome, received)| {
+            if args.json {
+                entries.push(document::entry(remote, &outcome, received));
+            }
+            match outcome.failed {
+                true => Ok(true),
+                false => modules.fetch(args, &options, remote, &outcome, context),
+            }
         });
         match finished {
             Ok(false) => {}
             Ok(true) => code = ExitCode::FAILURE,
             Err(error) if several => {
+                if args.json {
+                    entries.push(document::failed_entry(remote, &error));
+                }
                 context.remark(error.render().trim_end());
                 context.report_error(&format!("could not fetch {}", remote.name));
                 code = ExitCode::FAILURE;
@@ -232,8 +239,34 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     if writes_graph {
         graph::write(args, &repository, context)?;
     }
+    document::print(args, &options, entries, context)?;
     maintain(args, &repository, context)?;
     Ok(code)
+}
+
+/// Empties `FETCH_HEAD`, to which the fetch from each remote appends.
+fn begin_fetch_head(options: &mut Options, repository: &Repository) -> Result<(), CliError> {
+    if options.write_fetch_head && !options.append {
+        fetch::truncate(repository)?;
+    }
+    options.append = true;
+    Ok(())
+}
+
+/// Refuses remotes that only git supports, before anything changes.
+fn check_remotes(
+    args: &Args,
+    remotes: &[Remote],
+    options: &Options,
+    repository: &Repository,
+) -> Result<(), CliError> {
+    for remote in remotes {
+        if args.verbose > 0 && remote.urls.iter().any(|url| url.starts_with(b"git://")) {
+            return Err(CliError::unsupported("'fetch --verbose' with a git:// URL"));
+        }
+        fetch::check(repository, remote, options).map_err(CliError::of)?;
+    }
+    Ok(())
 }
 
 /// Returns whether Git fetches from a list of `count` remotes, which may have a single entry.
@@ -295,18 +328,20 @@ fn check_output(args: &Args, repository: &Repository) -> Result<(), CliError> {
     }
 }
 
-/// Fetches from one remote.
+/// Fetches from one remote. Also returns the numbers of received objects and bytes.
 fn one(
     args: &Args,
     remote: &Remote,
     options: &Options,
     is_one_of_several: bool,
     context: &mut Context,
-) -> Result<Outcome, CliError> {
+) -> Result<(Outcome, Json), CliError> {
     let repository = &context.repository()?;
-    let progress = context.progress(args.progress, args.quiet);
-    let watch = Watch::from(&context.interrupt).with_progress(&*progress);
+    let counter = TransferCounter::new(context.progress(args.progress, args.quiet));
+    let interrupt = context.interrupt.clone();
+    let watch = Watch::from(&interrupt).with_progress(&*counter);
     let fetched = fetch::fetch(repository, remote, options, &watch);
+    let received = counter.take();
     let ending = match args.keep {
         true => "fetch-pack: invalid index-pack output",
         false => "index-pack failed",
@@ -314,11 +349,11 @@ fn one(
     let outcome = fetched.map_err(|error| match error.kind() {
         ErrorKind::Bundle => {
             bad_pack::report_bundle(&error, context);
-            CliError::silent(ExitCode::FAILURE)
+            CliError::silent(ExitCode::FAILURE).caused_by(error.kind())
         }
         ErrorKind::Incomplete => {
             bad_pack::report_absent(&error, context);
-            CliError::error(error.message())
+            CliError::error(error.message()).caused_by(error.kind())
         }
         // git cannot read the list on standard input again.
         ErrorKind::Unsupported if args.stdin => CliError::fatal(error.message()),
@@ -344,7 +379,7 @@ fn one(
                 update.old, update.new, update.local
             )?;
         }
-    } else if !args.quiet {
+    } else if !args.quiet && !args.json {
         let compact = repository.config().raw("fetch.output");
         let compact = compact.is_some_and(|format| format.eq_ignore_ascii_case(b"compact"));
         let text = table::render(&outcome, compact, options.dry_run);
@@ -352,7 +387,7 @@ fn one(
             context.remark(text.trim_end_matches('\n'));
         }
     }
-    Ok(outcome)
+    Ok((outcome, received))
 }
 
 /// Warns if `fetch.showForcedUpdates` or its option turns the search for forced updates off.
@@ -431,70 +466,4 @@ fn remotes(args: &Args, all: bool, repository: &Arc<Repository>) -> Result<Vec<R
         }
     }
     Ok(remotes)
-}
-
-fn options(args: &Args, context: &Context, repository: &Repository) -> Result<Options, CliError> {
-    let mut options = Options::default();
-    if !args.refmap.is_empty() {
-        if args.refspecs.is_empty() {
-            let message = "--refmap option is only meaningful with command-line refspec(s)";
-            return Err(CliError::fatal(message));
-        }
-        let given = args.refmap.iter().filter(|spec| !spec.is_empty());
-        let specs: Result<Vec<_>, _> = given
-            .map(|spec| Refspec::parse(spec.as_bytes().into()))
-            .collect();
-        options.refmap = Some(specs?);
-    }
-    options.tags = match (args.tags, args.no_tags_short) {
-        (_, true) | (Some(false), _) => Some(Tags::None),
-        (Some(true), _) => Some(Tags::All),
-        _ => None,
-    };
-    options.show_forced_updates = args.show_forced_updates;
-    options.prune = args.prune;
-    options.prune_tags = args.prune_tags;
-    options.force = args.force;
-    options.append = args.append;
-    options.dry_run = args.dry_run;
-    options.atomic = args.atomic;
-    options.update_head = args.update_head_ok;
-    options.write_fetch_head = !args.no_write_fetch_head && !args.dry_run;
-    options.deepen = deepen::deepen(args)?;
-    options.unshallow = args.unshallow;
-    options.update_shallow = args.update_shallow;
-    let filter = args
-        .filter
-        .as_ref()
-        .map(|filter| filter_spec(filter.as_bytes().into()));
-    options.filter = filter.transpose()?;
-    options.no_filter =
-        args.filter.is_none() && context.arguments.iter().any(|given| given == "--no-filter");
-    options.refetch = args.refetch;
-    options.prefetch = args.prefetch;
-    let mut settings = Settings::default();
-    settings.upload_pack = args
-        .upload_pack
-        .as_ref()
-        .map(|program| program.as_bytes().into());
-    settings.family = match (args.ipv4, args.ipv6) {
-        (true, _) => AddressFamily::V4,
-        (_, true) => AddressFamily::V6,
-        _ => AddressFamily::Any,
-    };
-    options.settings = settings;
-    let values = args.server_option.iter();
-    options.server_options = values.map(|value| value.as_bytes().into()).collect();
-    options.show_progress = context.shows_progress(args.progress, args.quiet);
-    options.show_unpacking = options.show_progress && io::stderr().is_terminal();
-    options.keep = args.keep;
-    options.report_unchanged = args.verbose > 0 && !args.quiet;
-    if args.quiet {
-        options.report_unchanged = false;
-    }
-    options.action = match repository.environment().bytes("GIT_REFLOG_ACTION") {
-        Some(action) => action.into(),
-        None => action::of(context).into(),
-    };
-    Ok(options)
 }

@@ -105,6 +105,33 @@ pub(crate) fn named(definition: Definition, arguments: &[OsString]) -> (Definiti
     }
 }
 
+/// Returns the name of the command whose JSON document `arguments` request (`--json`), if that command
+/// has the option. The arguments may be wrong.
+pub(super) fn requested_document(
+    definition: &Definition,
+    arguments: &[OsString],
+) -> Option<String> {
+    if !has_json(arguments) {
+        return None;
+    }
+    let mut innermost = definition;
+    for word in arguments.iter().take_while(|word| *word != "--") {
+        innermost = innermost.find_subcommand(word).unwrap_or(innermost);
+    }
+    let mut known = innermost.get_arguments();
+    let has_option = known.any(|argument| argument.get_long() == Some("json"));
+    has_option.then(|| match innermost.get_name() {
+        "worktree" => "worktree list".to_owned(),
+        _ => path(innermost).trim_start_matches("pronto ").to_owned(),
+    })
+}
+
+/// Returns whether `--json` is among the options.
+pub(super) fn has_json(arguments: &[OsString]) -> bool {
+    let mut options = arguments.iter().take_while(|argument| *argument != "--");
+    options.any(|option| option == "--json")
+}
+
 /// Returns the full name of the command: `pronto store import`.
 pub(super) fn path(definition: &Definition) -> String {
     let name = definition.get_bin_name().unwrap_or(definition.get_name());

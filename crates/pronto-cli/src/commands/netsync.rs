@@ -4,6 +4,7 @@ use pronto_netsync::message::Globs;
 use pronto_peer::{self as netsync, KeyPair, KeyPaths, KnownPeer, KnownPeers, PublicKey, Roles};
 use std::io::Write as _;
 
+use crate::json::Json;
 use crate::{CliError, Context, ExitCode};
 
 /// Arguments of `netsync`.
@@ -20,7 +21,11 @@ enum NetsyncCommand {
     /// Show the public key of the user
     Key,
     /// List the trusted peers
-    Peers,
+    Peers {
+        /// Print the list as JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Trust a peer
     Trust(TrustArguments),
     /// Revoke the trust in a peer
@@ -60,7 +65,8 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     match &args.command {
         NetsyncCommand::Keygen => keygen(context),
         NetsyncCommand::Key => show_key(context),
-        NetsyncCommand::Peers => show_peers(context),
+        NetsyncCommand::Peers { json: false } => show_peers(context),
+        NetsyncCommand::Peers { json: true } => print_peers(context),
         NetsyncCommand::Trust(trust) => trust.run(context),
         NetsyncCommand::Revoke { peer } => revoke(peer, context),
         NetsyncCommand::Forget { name } => {
@@ -125,6 +131,33 @@ fn show_peers(context: &mut Context) -> Result<ExitCode, CliError> {
         }
         writeln!(out)?;
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the trusted peers as a JSON document.
+fn print_peers(context: &mut Context) -> Result<ExitCode, CliError> {
+    let path = paths(context)?.peers;
+    let known = KnownPeers::read(&path)?;
+    let peers = known.iter().map(|peer| {
+        let roles = [
+            ("read", peer.roles.may_read),
+            ("write", peer.roles.may_write),
+        ];
+        let roles = roles.into_iter().filter(|(_, may)| *may);
+        let globs = |globs: &[Vec<u8>]| globs.iter().map(|glob| Json::of_bytes(glob)).collect();
+        Json::Object(vec![
+            ("name", peer.name.as_str().into()),
+            ("key", peer.key.to_string().into()),
+            ("fingerprint", peer.key.fingerprint().to_string().into()),
+            ("revoked", peer.is_revoked().into()),
+            ("roles", roles.map(|(role, _)| Json::from(role)).collect()),
+            ("address", peer.address.as_deref().into()),
+            ("only", globs(&peer.globs.include)),
+            ("not", globs(&peer.globs.exclude)),
+        ])
+    });
+    let peers = peers.collect();
+    context.print_document(vec![("peers", peers)])?;
     Ok(ExitCode::SUCCESS)
 }
 

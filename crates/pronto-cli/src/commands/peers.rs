@@ -1,9 +1,7 @@
-//! Code that `sync` and `serve` share: limits of a session with a peer, default globs, errors and
-//! quoting.
+//! Code that `sync` and `serve` share: limits of a session with a peer, default globs and errors.
 
 use std::time::Duration;
 
-use bstr::ByteSlice as _;
 use pronto_netsync::message::Globs;
 use pronto_netsync::{Error, ErrorKind};
 
@@ -41,18 +39,4 @@ pub(crate) fn failure(error: &Error) -> CliError {
         Some(hint) => shown.with_hint(hint),
         None => shown,
     }
-}
-
-/// Formats a JSON string. Bytes that are not UTF-8 are replaced.
-pub(crate) fn quoted(text: &[u8]) -> String {
-    let mut out = String::from("\"");
-    for each in text.to_str_lossy().chars() {
-        match each {
-            '"' | '\\' => out.extend(['\\', each]),
-            each if each.is_control() => out.push_str(&format!("\\u{:04x}", u32::from(each))),
-            each => out.push(each),
-        }
-    }
-    out.push('"');
-    out
 }

@@ -2,6 +2,7 @@
 
 mod advice;
 pub(super) mod checks;
+mod document;
 mod group;
 pub(super) mod signed;
 mod submodules;
@@ -20,7 +21,9 @@ use pronto::remote::AddressFamily;
 use pronto::remote::connection::{self, Settings};
 use pronto::{Repository, switch};
 
+use crate::json::Json;
 use crate::terminal::colors::{PUSH, Paint, TRANSPORT};
+use crate::terminal::transferred::TransferCounter;
 use crate::{CliError, Context, ExitCode};
 use submodules::Recursion;
 
@@ -61,6 +64,9 @@ pub(crate) struct Args {
     /// Print the result in a form for scripts
     #[arg(long)]
     porcelain: bool,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
     /// Allow updates that are not fast-forwards
     #[arg(long, short)]
     force: bool,
@@ -127,6 +133,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let recursion = submodules::choose(&args.recurse_submodules, repository.config(), context)?;
     checks::refuse_submodules(&repository, recursion)?;
     checks::check_combinations(args)?;
+    document::check(args)?;
     let named = args.repository.as_ref().or(args.repo.as_ref());
     if named.is_some_and(|name| name.is_empty()) {
         return Err(CliError::fatal("bad repository ''"));
@@ -138,6 +145,12 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
     let name = match &members[..] {
         [] => name,
         [member] => Some(member.as_bstr()),
+        _ if args.json => {
+            return Err(
+                CliError::fatal("option '--json' cannot be used with a group of remotes")
+                    .with_hint("push to each remote of the group with a call of its own"),
+            );
+        }
         _ => return group::push(args, &members, context),
     };
     checks::check_refspecs(args)?;
@@ -169,85 +182,129 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         let (config, environment) = (repository.config(), repository.environment());
         connection::check(url.as_bstr(), settings, config, environment).map_err(CliError::of)?;
     }
-    let mut code = ExitCode::SUCCESS;
-    for url in &destination.urls {
-        if !push_to(
-            args,
-            &destination,
-            url.as_bstr(),
-            &options,
-            recursion,
-            context,
-        )? {
-            code = ExitCode::FAILURE;
-        }
-    }
-    Ok(code)
+    let run = PushRun {
+        args,
+        destination: &destination,
+        options: &options,
+        recursion,
+    };
+    run.push(context)
 }
 
-/// Pushes to one URL. Returns whether the push succeeded.
-fn push_to(
-    args: &Args,
-    destination: &PushRemote,
-    url: &BStr,
-    options: &Options,
+/// A push to the URLs of one destination.
+struct PushRun<'a> {
+    args: &'a Args,
+    destination: &'a PushRemote,
+    options: &'a Options,
     recursion: Recursion,
-    context: &mut Context,
-) -> Result<bool, CliError> {
-    let repository = context.repository()?;
-    let shown = connection::shown(url);
-    if args.verbose > 0 {
-        context.remark(&format!("Pushing to {shown}"));
+}
+
+impl PushRun<'_> {
+    /// Pushes to each URL of the destination.
+    fn push(&self, context: &mut Context) -> Result<ExitCode, CliError> {
+        let mut code = ExitCode::SUCCESS;
+        let mut entries = Vec::new();
+        for url in &self.destination.urls {
+            match self.push_to(url.as_bstr(), &mut entries, context) {
+                Ok(true) => {}
+                Ok(false) => code = ExitCode::FAILURE,
+                Err(error) if self.args.json && !entries.is_empty() => {
+                    let shown = connection::shown(url.as_bstr());
+                    entries.push(document::failed_entry(&shown, Some(&error)));
+                    let fields = document::fields(self.options, entries, context);
+                    context.print_document(fields)?;
+                    return Err(error);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        if self.args.json {
+            let fields = document::fields(self.options, entries, context);
+            context.print_document(fields)?;
+        }
+        Ok(code)
     }
-    if connection::is_bundle(url, repository.environment()) {
-        report_failure(&repository, &shown, context)?;
-        return Ok(false);
-    }
-    let mode = match TRANSPORT.read_used(repository.config(), &context.environment()?)? {
-        Ok(rejected) => table::Mode {
-            verbose: args.verbose > 0 || args.porcelain,
-            porcelain: args.porcelain,
-            rejected,
-        },
-        Err(bad) => {
-            context.report_error(&bad.to_string());
+
+    /// Pushes to one URL, and adds the result to `entries`. Returns whether the push succeeded.
+    fn push_to(
+        &self,
+        url: &BStr,
+        entries: &mut Vec<Json>,
+        context: &mut Context,
+    ) -> Result<bool, CliError> {
+        let args = self.args;
+        let repository = context.repository()?;
+        let shown = connection::shown(url);
+        if args.verbose > 0 {
+            context.remark(&format!("Pushing to {shown}"));
+        }
+        if connection::is_bundle(url, repository.environment()) {
+            entries.push(document::failed_entry(&shown, None));
             report_failure(&repository, &shown, context)?;
             return Ok(false);
         }
-    };
-    let meters = context.shows_progress(args.progress, args.quiet);
-    // Messages of the server are shown even by a quiet push.
-    let progress = context.progress(Some(meters), false);
-    let interrupt = context.interrupt.clone();
-    let watch = Watch::from(&interrupt).with_progress(&*progress);
-    let modules = submodules::SubmodulePush {
-        repository: &repository,
-        destination,
-        options,
-        recursion,
-    };
-    let outcome = modules.push(url, &watch, context)?;
-    context.report();
-    signed::warn(&outcome, context);
-    let mut rejections = advice::Rejections::default();
-    if outcome.decided {
-        if !args.quiet || outcome.has_errors() {
-            let text = table::render(&repository, &outcome, shown.as_bstr(), mode)?;
-            match args.porcelain {
-                true => context.out.write_all(text.as_bytes())?,
-                false => context.remark_colored(&text),
+        let mode = match TRANSPORT.read_used(repository.config(), &context.environment()?)? {
+            Ok(rejected) => table::Mode {
+                verbose: args.verbose > 0 || args.porcelain,
+                porcelain: args.porcelain,
+                rejected,
+            },
+            Err(bad) => {
+                context.report_error(&bad.to_string());
+                entries.push(document::failed_entry(&shown, None));
+                report_failure(&repository, &shown, context)?;
+                return Ok(false);
             }
+        };
+        let (outcome, sent) = self.send(url, &repository, context)?;
+        signed::warn(&outcome, context);
+        entries.push(document::entry(&shown, &outcome, sent));
+        let mut rejections = advice::Rejections::default();
+        if outcome.decided {
+            if !args.json && (!args.quiet || outcome.has_errors()) {
+                let text = table::render(&repository, &outcome, shown.as_bstr(), mode)?;
+                match args.porcelain {
+                    true => context.out.write_all(text.as_bytes())?,
+                    false => context.remark_colored(&text),
+                }
+            }
+            show(args, self.destination, &outcome, context)?;
+            rejections = advice::Rejections::of(&repository, &outcome)?;
         }
-        show(args, destination, &outcome, context)?;
-        rejections = advice::Rejections::of(&repository, &outcome)?;
+        if outcome.has_errors() {
+            context.out.flush()?;
+            report_failure(&repository, &shown, context)?;
+            rejections.advise(repository.config(), context)?;
+            return Ok(false);
+        }
+        Ok(true)
     }
-    if outcome.has_errors() {
-        context.out.flush()?;
-        report_failure(&repository, &shown, context)?;
-        rejections.advise(repository.config(), context)?;
-        return Ok(false);
+
+    /// Sends the refs and objects. Also returns the numbers of sent objects and bytes.
+    fn send(
+        &self,
+        url: &BStr,
+        repository: &Repository,
+        context: &mut Context,
+    ) -> Result<(Outcome, Json), CliError> {
+        let args = self.args;
+        let meters = context.shows_progress(args.progress, args.quiet);
+        // Messages of the server are shown even by a quiet push.
+        let counter = TransferCounter::new(context.progress(Some(meters), false));
+        let interrupt = context.interrupt.clone();
+        let watch = Watch::from(&interrupt).with_progress(&*counter);
+        let modules = submodules::SubmodulePush {
+            repository,
+            destination: self.destination,
+            options: self.options,
+            recursion: self.recursion,
+        };
+        let pushed = modules.push(url, &watch, context);
+        let sent = counter.take();
+        let outcome = pushed?;
+        context.report();
+        Ok((outcome, sent))
     }
-    Ok(true)
 }
 
 /// Reports that the push to `url` failed.
@@ -279,7 +336,7 @@ fn show(
     let is_failed = outcome.has_errors();
     for upstream in &outcome.upstreams {
         match follow(args, &repository, destination, upstream) {
-            Ok(line) if !args.quiet => writeln!(context.out, "{line}")?,
+            Ok(line) if !args.quiet && !args.json => writeln!(context.out, "{line}")?,
             Ok(_) => {}
             // The refs have been pushed, so a failure to set the upstream is reported but does not
             // end the command.
@@ -301,7 +358,7 @@ fn show(
     }
     if args.porcelain && !outcome.failed {
         writeln!(context.out, "Done")?;
-    } else if !args.porcelain && !args.quiet && !is_failed && !outcome.has_changes() {
+    } else if !args.porcelain && !args.json && !args.quiet && !is_failed && !outcome.has_changes() {
         context.remark("Everything up-to-date");
     }
     Ok(())

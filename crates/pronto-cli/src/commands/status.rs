@@ -1,6 +1,7 @@
 //! `status`: show changes and operations in progress.
 
 mod colours;
+mod document;
 mod lines;
 mod long;
 mod porcelain;
@@ -47,6 +48,9 @@ pub(crate) struct Args {
         overrides_with_all = ["short", "long"]
     )]
     porcelain: Option<OsString>,
+    /// Print the status as JSON
+    #[arg(long)]
+    json: bool,
     /// Show the long format (the default)
     #[arg(long, overrides_with_all = ["short", "porcelain"])]
     long: bool,
@@ -88,6 +92,7 @@ enum StatusFormat {
     Short,
     Porcelain,
     PorcelainV2,
+    Json,
 }
 
 /// The data that the output shows.
@@ -157,6 +162,7 @@ pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
         )?,
         StatusFormat::Short | StatusFormat::Porcelain => short::print(&view, &mut context.out)?,
         StatusFormat::PorcelainV2 => porcelain::print(&view, &mut context.out)?,
+        StatusFormat::Json => context.print_document(document::fields(&view))?,
     }
     context.out.flush()?;
     Ok(ExitCode::SUCCESS)
@@ -188,7 +194,7 @@ fn prepare(
     options.pathspec = pathspec;
     options.renames = settings.renames;
     options.ignore_submodules = settings.ignore_submodules;
-    options.state = matches!(settings.format, StatusFormat::Long);
+    options.state = matches!(settings.format, StatusFormat::Long | StatusFormat::Json);
     options.detached_from = matches!(settings.format, StatusFormat::Long);
     options.write_back = optional_locks;
     options.settle = pronto::status::Options::default().settle;
@@ -203,7 +209,8 @@ fn gather(
     settings: Settings,
     null: bool,
 ) -> Result<StatusView, CliError> {
-    let wants_branch = settings.branch || settings.format == StatusFormat::Long;
+    let wants_branch =
+        settings.branch || matches!(settings.format, StatusFormat::Long | StatusFormat::Json);
     let upstream = match report.head.name().filter(|_| wants_branch) {
         Some(name) if settings.format != StatusFormat::Long || report.head.id().is_some() => {
             context.check_remotes(repository.config())?;

@@ -141,7 +141,10 @@ fn report(
         moved: &moved.unwrap_or_default(),
     };
     match (args.json, args.quiet) {
-        (true, _) => summary.as_json(&mut context.out)?,
+        (true, _) => {
+            summary.as_json(&mut context.out)?;
+            context.json = None;
+        }
         (false, true) => {}
         (false, false) => summary.as_text(&mut context.out)?,
     }

@@ -79,6 +79,9 @@ pub(crate) struct Args {
     /// Print a format for scripts (list)
     #[arg(long)]
     porcelain: bool,
+    /// Print the list as JSON (list)
+    #[arg(long)]
+    json: bool,
     /// Terminate lines with NUL (list)
     #[arg(short = 'z')]
     null: bool,
@@ -120,7 +123,10 @@ const OPTIONS: &[(&str, &[&str])] = &[
             "recurse-submodules",
         ],
     ),
-    ("list", &["porcelain", "z", "v", "verbose", "expire"]),
+    (
+        "list",
+        &["json", "porcelain", "z", "v", "verbose", "expire"],
+    ),
     ("lock", &["reason"]),
     ("move", &["f", "force"]),
     ("prune", &["n", "dry-run", "v", "verbose", "expire"]),
@@ -199,6 +205,7 @@ impl Args {
             (!self.carry.is_empty(), "carry"),
             (self.carry_reflink.is_some(), "carry-reflink"),
             (self.recurse_submodules.is_some(), "recurse-submodules"),
+            (self.json, "json"),
             (self.porcelain, "porcelain"),
             (self.null, "z"),
             (self.verbose, "verbose"),

@@ -23,6 +23,7 @@ mod http_logins;
 mod http_proxies;
 mod http_secrets;
 mod in_place;
+mod json;
 mod known_trees;
 mod large_blobs;
 mod maintenance;

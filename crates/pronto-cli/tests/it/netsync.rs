@@ -230,7 +230,7 @@ fn a_dry_run_reports_and_globs_select() {
     assert_eq!(pair.git("one", &["for-each-ref"]), before);
     let reported = pair.synced(&["../other", "--pull", "--include", "m*", "--json"]);
     assert!(
-        reported.starts_with("{\"peer\":\"other\",\"as\":\"one\",\"dry_run\":false,"),
+        reported.contains(",\"peer\":\"other\",\"as\":\"one\",\"dry_run\":false,"),
         "{reported}"
     );
     let remotes = |place: &str| {

@@ -55,7 +55,7 @@ impl SubmoduleTreatment {
             return Err(CliError::fatal(message));
         }
         let mut all = given.or(configured(config)?);
-        if all.is_none() && args.porcelain {
+        if all.is_none() && (args.porcelain || args.json) {
             all = Some(FetchRecursion::Off);
         }
         let default = args.recurse_submodules_default.as_deref();

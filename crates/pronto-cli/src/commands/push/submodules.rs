@@ -239,7 +239,8 @@ impl SubmodulePush<'_> {
         command
             .env("GIT_DIR", ".git")
             .current_dir(top.join(path::borrow(path)))
-            .stdin(Stdio::null());
+            .stdin(Stdio::null())
+            .stdout(context.stdout_of_children());
         context.out.flush()?;
         let traced = pronto_io::child::started_as("?", context.program(), &command);
         let cannot = |error: std::io::Error| {

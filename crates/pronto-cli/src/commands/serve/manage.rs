@@ -4,12 +4,13 @@ use std::io::Write as _;
 
 use pronto_server::names::RepositoryName;
 use pronto_server::repositories::Repositories;
-use pronto_server::users::{TokenMode, Users};
+use pronto_server::users::{TokenMode, User, Users};
 
 use super::Args;
 use super::git::{change, failure, managed};
 use super::subcommands::{Manage, RepositoryCommand, UserCommand};
-use crate::commands::shared::counted;
+use crate::commands::shared::{counted, utc};
+use crate::json::Json;
 use crate::{CliError, Context, ExitCode};
 
 impl Manage {
@@ -35,7 +36,7 @@ impl UserCommand {
         match self {
             UserCommand::Add { name } => change(args, context, |users| users.add(name))?,
             UserCommand::Remove { name } => change(args, context, |users| users.remove(name))?,
-            UserCommand::List => return list_users(args, context),
+            UserCommand::List { json } => return list_users(args, *json, context),
             UserCommand::Key { command } => return command.run(args, context),
         }
         Ok(ExitCode::SUCCESS)
@@ -54,7 +55,13 @@ impl RepositoryCommand {
                 let name = RepositoryName::parse(name).map_err(failure)?;
                 repositories.remove(&name).map_err(failure)?;
             }
-            RepositoryCommand::List => {
+            RepositoryCommand::List { json: true } => {
+                let entry = |name: String| Json::Object(vec![("name", name.into())]);
+                let listed = repositories.list().map_err(failure)?;
+                let listed = listed.into_iter().map(entry).collect();
+                context.print_document(vec![("repositories", listed)])?;
+            }
+            RepositoryCommand::List { json: false } => {
                 for name in repositories.list().map_err(failure)? {
                     writeln!(context.out, "{name}")?;
                 }
@@ -64,9 +71,24 @@ impl RepositoryCommand {
     }
 }
 
-fn list_users(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
+fn list_users(args: &Args, json: bool, context: &mut Context) -> Result<ExitCode, CliError> {
     let config = managed(args, context)?;
-    for user in Users::read(&config.users).map_err(failure)?.users {
+    let users = Users::read(&config.users).map_err(failure)?.users;
+    if json {
+        let entry = |user: &User| {
+            let added = Some(user.added).filter(|&seconds| seconds > 0).map(utc);
+            Json::Object(vec![
+                ("name", user.name.as_str().into()),
+                ("added", added.into()),
+                ("tokens", user.tokens.len().into()),
+                ("keys", user.keys.len().into()),
+            ])
+        };
+        let users = users.iter().map(entry).collect();
+        context.print_document(vec![("users", users)])?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    for user in users {
         let tokens = counted(user.tokens.len(), "token");
         let keys = counted(user.keys.len(), "key");
         writeln!(context.out, "{}\t{tokens}\t{keys}", user.name)?;

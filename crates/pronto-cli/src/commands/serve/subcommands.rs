@@ -36,7 +36,11 @@ pub(super) enum UserCommand {
         name: String,
     },
     /// List the users, with the numbers of their tokens and keys
-    List,
+    List {
+        /// Print the list as JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Add, remove and list public keys
     Key {
         #[command(subcommand)]
@@ -57,7 +61,11 @@ pub(super) enum RepositoryCommand {
         name: String,
     },
     /// List the repositories
-    List,
+    List {
+        /// Print the list as JSON
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// The commands of `serve user key`.

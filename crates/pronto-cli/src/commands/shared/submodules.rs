@@ -30,7 +30,8 @@ pub(crate) fn update(
     command
         .args(["submodule", "update", "--recursive"])
         .args(arguments)
-        .current_dir(top);
+        .current_dir(top)
+        .stdout(context.stdout_of_children());
     for variable in OF_THIS_REPOSITORY {
         command.env_remove(variable);
     }

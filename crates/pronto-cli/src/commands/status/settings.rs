@@ -126,6 +126,20 @@ fn refuse_foreign(repository: &Repository) -> Result<(), CliError> {
 /// Returns the format, and whether the configuration for interactive use applies (`status.short`,
 /// `status.branch` and others).
 fn format(args: &Args, repository: &Repository) -> Result<(StatusFormat, bool), CliError> {
+    if args.json {
+        let others = [
+            ("--porcelain", args.porcelain.is_some()),
+            ("--short", args.short),
+            ("--long", args.long),
+            ("-z", args.null),
+            ("--verbose", args.verbose > 0),
+        ];
+        if let Some((other, _)) = others.iter().find(|(_, given)| *given) {
+            let message = format!("options '--json' and '{other}' cannot be used together");
+            return Err(CliError::fatal(message));
+        }
+        return Ok((StatusFormat::Json, false));
+    }
     let asked = match (&args.porcelain, args.short, args.long) {
         (Some(version), ..) => Some(match version.as_bytes() {
             b"" | b"1" | b"v1" => StatusFormat::Porcelain,

@@ -108,6 +108,9 @@ pub(super) struct Verify {
     /// Compare names and sizes only, and read no object
     #[arg(long)]
     pub(super) sizes_only: bool,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(super) json: bool,
     /// The store
     pub(super) store: String,
     /// The name of the repository, by default all
@@ -117,6 +120,9 @@ pub(super) struct Verify {
 /// Arguments of `store list`.
 #[derive(clap::Args, Debug)]
 pub(super) struct ListArguments {
+    /// Print the list as JSON
+    #[arg(long)]
+    pub(super) json: bool,
     /// The store
     pub(super) store: String,
     /// The repository whose generations are listed

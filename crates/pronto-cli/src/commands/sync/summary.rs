@@ -7,8 +7,8 @@ use pronto_netsync::message::{PublishedRef, StoreResult, TransferPlan};
 use pronto_netsync::session::Report;
 use pronto_peer::{BranchRelation, Moved};
 
-use super::super::peers::quoted;
 use super::super::shared::counted;
+use crate::json::{self, VERSION};
 
 /// The result of a sync.
 pub(super) struct SyncSummary<'a> {
@@ -118,9 +118,9 @@ impl SyncSummary<'_> {
                 };
                 format!(
                     "{{\"name\":{},\"fate\":\"{}\",\"{what}\":{}}}",
-                    quoted(&each.name),
+                    json::name(&each.name),
                     word(each.stored),
-                    quoted(text)
+                    json::name(text)
                 )
             });
             list(items.collect())
@@ -135,7 +135,7 @@ impl SyncSummary<'_> {
         let moved = self.moved.iter().map(|moved| {
             format!(
                 "{{\"name\":{},\"from\":\"{}\",\"theirs\":\"{}\",\"relation\":\"{}\"}}",
-                quoted(&moved.name),
+                json::name(&moved.name),
                 moved.from,
                 moved.theirs,
                 match moved.relation {
@@ -149,10 +149,10 @@ impl SyncSummary<'_> {
         });
         writeln!(
             out,
-            "{{\"peer\":{},\"as\":{},\"dry_run\":{},\"received_bytes\":{},\"sent_bytes\":{},\
+            "{{\"version\":{VERSION},\"command\":\"sync\",\"peer\":{},\"as\":{},\"dry_run\":{},\"received_bytes\":{},\"sent_bytes\":{},\
              \"incoming\":{},\"outgoing\":{},\"published\":{},\"published_there\":{},\"branches\":{}}}",
-            quoted(self.peer.as_bytes()),
-            quoted(self.own_name.as_bytes()),
+            json::name(self.peer.as_bytes()),
+            json::name(self.own_name.as_bytes()),
             report.is_dry_run,
             report.received_bytes,
             report.sent_bytes,

@@ -7,6 +7,7 @@ use pronto::Repository;
 use pronto::worktrees::{HeadState, PruneReason, Worktree};
 
 use super::Args;
+use crate::json::Json;
 use crate::{CliError, Context, ExitCode};
 
 /// A row of the list of worktrees.
@@ -19,6 +20,15 @@ struct WorktreeRow {
 pub(super) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
     if args.verbose && args.porcelain {
         let message = "options '--verbose' and '--porcelain' cannot be used together";
+        return Err(CliError::fatal(message));
+    }
+    if args.json && (args.porcelain || args.verbose) {
+        let other = if args.porcelain {
+            "--porcelain"
+        } else {
+            "--verbose"
+        };
+        let message = format!("options '--json' and '{other}' cannot be used together");
         return Err(CliError::fatal(message));
     }
     if args.null && !args.porcelain {
@@ -42,12 +52,51 @@ pub(super) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliErr
             work_tree,
         });
     }
+    if args.json {
+        let worktrees = rows.iter().map(document).collect();
+        context.print_document(vec![("worktrees", worktrees)])?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let text = match args.porcelain {
         true => porcelain(&repository, &rows, args.null),
         false => table(&repository, &rows, args.verbose)?,
     };
     context.out.write_all(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the entry of a worktree in the JSON document.
+fn document(row: &WorktreeRow) -> Json {
+    let WorktreeRow {
+        work_tree,
+        lock,
+        prune,
+    } = row;
+    let (branch, is_detached) = match &work_tree.head {
+        _ if work_tree.is_bare => (None, false),
+        HeadState::Broken => (None, false),
+        HeadState::Detached(_) => (None, true),
+        HeadState::Branch(name, _) => (Some(name), false),
+    };
+    let head = work_tree.head.id().filter(|_| !work_tree.is_bare);
+    Json::Object(vec![
+        ("path", Json::from(&work_tree.path)),
+        ("name", work_tree.id.as_ref().into()),
+        ("is_main", work_tree.is_main().into()),
+        ("is_bare", work_tree.is_bare.into()),
+        ("head", head.into()),
+        ("branch", branch.into()),
+        ("is_detached", is_detached.into()),
+        ("is_locked", lock.is_some().into()),
+        (
+            "lock_reason",
+            lock.as_ref().filter(|reason| !reason.is_empty()).into(),
+        ),
+        (
+            "prune_reason",
+            prune.as_ref().map(ToString::to_string).into(),
+        ),
+    ])
 }
 
 fn porcelain(repository: &Repository, rows: &[WorktreeRow], null: bool) -> BString {
