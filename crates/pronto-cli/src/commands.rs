@@ -2,6 +2,7 @@
 
 mod add;
 mod archive;
+mod bugreport;
 mod bundle;
 mod cat_file;
 mod check_attr;
@@ -227,6 +228,7 @@ pub(crate) static SERVED: &[crate::context::ServerCommand] = &[
 pub static COMMANDS: &[NativeCommand] = &[
     command!(add, "add", "stage the content of files", Change, Options, signals: true),
     command!(archive, "archive", "write the files of a tree as tar or zip", Examine, Raw, signals: true),
+    command!(bugreport, "bugreport", "collect what a bug report needs, without secrets", About, Options, signals: true),
     command!(bundle, "bundle", "exchange refs and objects by a file", Collaborate, Raw, signals: true),
     command!(cat_file, "cat-file", "show the content, type or size of objects", Plumbing, Options, signals: false),
     command!(check_attr, "check-attr", "show the attributes of paths", Plumbing, Options, signals: false),
@@ -423,6 +425,22 @@ impl NativeCommand {
         let served = context.served.iter().find(|(name, _)| *name == self.name);
         let run = served.map_or(self.run, |(_, run)| *run);
         run(definition, tokens, context)
+    }
+
+    /// Checks `arguments` without running the command.
+    ///
+    /// # Errors
+    /// Fails with a reason that names options, but no values.
+    pub(crate) fn check_arguments(&self, arguments: &[OsString]) -> Result<(), String> {
+        let definition = self.definition();
+        let normalised = self.normalise(&definition, arguments);
+        let tokens = normalised.map_err(|error| error.to_string())?.tokens;
+        match definition.try_get_matches_from(tokens) {
+            Ok(_) => Ok(()),
+            Err(_) => {
+                Err("a value or a number of arguments that pronto does not accept".to_owned())
+            }
+        }
     }
 
     /// Converts `arguments` into the form that clap parses.

@@ -4,6 +4,7 @@
 /// git 2.55.
 const ONE_WAY: &[(&str, &[&str])] = &[
     ("add", &["inter-hunk-context", "unified"]),
+    ("bugreport", &["no-suffix"]),
     (
         "cat-file",
         &[

@@ -77,6 +77,8 @@ pub(super) fn of(
             exchange(place, context)
         }
         "help" => help(place, context),
+        "bugreport" if place.count() == 0 => Ok(command_names::all(context)),
+        "bugreport" => Ok(CompletionReply::default()),
         _ => Ok(CompletionReply::of_files()),
     }
 }

@@ -8,7 +8,7 @@ use pronto::support::Operation;
 pub fn operations_of(command: &str) -> &'static [Operation] {
     use Operation::*;
     match command {
-        "" | "help" | "version" => &[],
+        "" | "bugreport" | "help" | "version" => &[],
         "add" => &[Add],
         "archive" => &[Archive],
         "bundle" => &[CreateBundle],

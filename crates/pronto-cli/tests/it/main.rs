@@ -3,6 +3,7 @@
 #![expect(clippy::print_stdout, reason = "tests say what they skip")]
 
 mod aliases;
+mod bugreport;
 mod bundle_lists;
 mod carry;
 mod completions;

@@ -78,6 +78,11 @@ impl HookProgram {
     }
 }
 
+/// Returns the hook events of Git, sorted by name.
+pub fn events() -> &'static [&'static str] {
+    &configured::EVENTS
+}
+
 /// Returns the programs of hook `event` in the order in which they run: those of the configuration,
 /// then the file. A hook file that is not executable is reported as a notice.
 ///

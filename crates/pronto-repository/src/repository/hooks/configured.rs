@@ -9,7 +9,7 @@ use crate::{Error, ErrorKind, Result};
 
 /// The hook events of Git. A hook in the configuration cannot have the name of an event:
 /// `hook.NAME.enabled` would be ambiguous.
-const EVENTS: [&str; 28] = [
+pub(super) const EVENTS: [&str; 28] = [
     "applypatch-msg",
     "commit-msg",
     "fsmonitor-watchman",
