@@ -34,7 +34,6 @@ pub mod output;
 mod paths;
 mod programs;
 pub mod settings;
-mod similar;
 mod startup;
 pub mod terminal;
 mod trace;

@@ -27,6 +27,7 @@ pub mod pattern;
 pub mod quote;
 pub mod safety;
 pub mod shared;
+pub mod similar;
 pub mod url;
 pub mod value;
 

@@ -5,12 +5,12 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use clap::{Arg, ArgAction, Command};
+use pronto_config::similar::most_similar;
 
 use super::one_way::{
     is_not_of_git, is_one_way, of_same_value, stays_on_when_negated, stays_when_negated,
 };
 use crate::error::CliError;
-use crate::similar::most_similar;
 
 /// The number of values that an option takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,10 +3,10 @@
 use std::io::{IsTerminal, Write};
 
 use clap::Command as Definition;
+use pronto_config::similar::most_similar;
 
 use crate::commands::{self, ArgumentStyle, COMMANDS, NativeCommand, native_part};
 use crate::manual::{ManualArchive, PageLook, render};
-use crate::similar::most_similar;
 use crate::terminal::pager;
 use crate::{CliError, Context, ExitCode, fallback, git_names};
 

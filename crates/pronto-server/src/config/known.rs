@@ -1,5 +1,6 @@
 //! The names of all settings, and the most similar name for an unknown one.
 
+use pronto_config::similar::most_similar;
 use toml::de::{DeTable, DeValue};
 
 use super::problem::ConfigProblem;
@@ -150,11 +151,8 @@ fn unknown<'a>(
     known: impl Iterator<Item = &'a str>,
     offset: usize,
 ) -> ConfigProblem {
-    let limit = (name.chars().count() + 2) / 4;
-    let rated = known.map(|other| (strsim::osa_distance(name, other), other));
-    let near = rated.filter(|(distance, _)| *distance <= limit.max(1));
-    let advice = match near.min() {
-        Some((_, other)) => format!("; did you mean '{other}'?"),
+    let advice = match most_similar(name, known) {
+        Some(other) => format!("; did you mean '{other}'?"),
         None => String::new(),
     };
     ConfigProblem {

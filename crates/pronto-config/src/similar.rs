@@ -3,10 +3,7 @@
 /// Returns the name in `known` that is most similar to `name`, if one is similar enough: it takes few
 /// changes of letters (insertions, deletions, replacements, exchanges of neighbours), or `name` is its
 /// beginning.
-pub(crate) fn most_similar<'a>(
-    name: &str,
-    known: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+pub fn most_similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     /// The length from which on a beginning says what is meant.
     const BEGINNING: usize = 3;
     let limit = (name.chars().count() + 2) / 4;
