@@ -1,5 +1,7 @@
 //! Converts errors of clap.
 
+use pronto_config::similar::most_similar;
+
 use crate::error::CliError;
 
 /// Converts an error of clap about invalid arguments.
@@ -23,9 +25,10 @@ pub(super) fn wrong(error: &clap::Error) -> CliError {
             CliError::misuse("missing subcommand")
         }
         ErrorKind::InvalidSubcommand => {
-            let unknown = names(ContextKind::InvalidSubcommand);
-            let error_of = CliError::misuse(format!("unknown command '{}'", unknown.join(" ")));
-            match names(ContextKind::SuggestedSubcommand).first() {
+            let unknown = names(ContextKind::InvalidSubcommand).join(" ");
+            let error_of = CliError::misuse(format!("unknown command '{unknown}'"));
+            let suggested = names(ContextKind::SuggestedSubcommand);
+            match most_similar(&unknown, suggested.iter().map(String::as_str)) {
                 Some(similar) => error_of.with_hint(format!("did you mean '{similar}'?")),
                 None => error_of,
             }
