@@ -45,6 +45,7 @@ mod remote_address;
 mod reverse_index;
 mod server_address;
 mod server_authorization;
+mod server_certificate;
 mod server_config;
 mod ssh_command;
 mod staging_index;
@@ -116,6 +117,7 @@ targets! {
     reverse_index,
     server_address,
     server_authorization,
+    server_certificate,
     server_config,
     ssh_command,
     staging_index,
