@@ -50,7 +50,7 @@ impl Json {
 
     /// Creates the value of a list of names.
     pub(crate) fn of_names<'a>(names: impl IntoIterator<Item = &'a BString>) -> Json {
-        names.into_iter().map(|name| Json::from(name)).collect()
+        names.into_iter().map(Json::from).collect()
     }
 
     /// Appends the text of the value to `out`.
@@ -151,13 +151,6 @@ impl FromIterator<Json> for Json {
 pub(crate) fn name(bytes: &[u8]) -> String {
     let mut out = String::new();
     Json::of_bytes(bytes).render(&mut out);
-    out
-}
-
-/// Returns `text` as a JSON string. Bytes that are not UTF-8 are replaced.
-pub(crate) fn quoted(text: &[u8]) -> String {
-    let mut out = String::new();
-    render_text(&text.to_str_lossy(), &mut out);
     out
 }
 

@@ -148,7 +148,7 @@ fn print_peers(context: &mut Context) -> Result<ExitCode, CliError> {
         Json::Object(vec![
             ("name", peer.name.as_str().into()),
             ("key", peer.key.to_string().into()),
-            ("fingerprint", peer.key.fingerprint().to_string().into()),
+            ("fingerprint", peer.key.fingerprint().into()),
             ("revoked", peer.is_revoked().into()),
             ("roles", roles.map(|(role, _)| Json::from(role)).collect()),
             ("address", peer.address.as_deref().into()),

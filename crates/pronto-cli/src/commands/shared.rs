@@ -74,7 +74,8 @@ impl Calendar {
     /// Returns the number of the day in the year; the first day has the number 1.
     pub(crate) fn day_of_year(&self) -> u64 {
         const BEFORE: [u64; 12] = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
-        let is_leap = self.year % 4 == 0 && (self.year % 100 != 0 || self.year % 400 == 0);
+        let is_leap = self.year.is_multiple_of(4)
+            && (!self.year.is_multiple_of(100) || self.year.is_multiple_of(400));
         let before = BEFORE.get(self.month as usize - 1).copied();
         before.unwrap_or_default() + self.day + u64::from(is_leap && self.month > 2)
     }
