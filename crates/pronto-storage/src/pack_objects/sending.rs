@@ -11,11 +11,12 @@ use pronto_repository::{Repository, Result};
 
 use super::SelectedObjects;
 
-/// Writes a pack of `selection` to `out`: see [`Store::pack_to`].
+/// Writes a pack of `selection` to `out`: see [`pack_to`](pronto_odb::Store::pack_to).
 ///
 /// # Errors
-/// Fails with [`ErrorKind::Object`] if an object is missing or malformed, [`ErrorKind::Io`] if writing
-/// fails, or with [`ErrorKind::Interrupted`].
+/// - Fails with [`Object`](pronto_repository::ErrorKind::Object) if an object is missing or malformed.
+/// - Fails with [`Io`](pronto_repository::ErrorKind::Io) if writing fails.
+/// - Fails with [`Interrupted`](pronto_repository::ErrorKind::Interrupted).
 pub fn send(
     repository: &Repository,
     selection: &SelectedObjects,
