@@ -262,7 +262,7 @@ fn without_ids(text: &str) -> String {
     let is_digit = |each: char| matches!(each, '0'..='9' | 'a'..='f' | '-');
     let mut out = String::new();
     let mut word = String::new();
-    let mut end = |word: &mut String, out: &mut String| {
+    let end = |word: &mut String, out: &mut String| {
         let digits = word.chars().filter(|each| *each != '-').count();
         let has_number = word.contains(|each: char| each.is_ascii_digit());
         match digits >= SHORTEST && has_number {
