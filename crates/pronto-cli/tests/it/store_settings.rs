@@ -105,7 +105,7 @@ fn keys_of_programs_and_mistakes_are_refused() {
         "'--add' needs a key",
     );
     refused(&["head", url, "r", "a..b"], "invalid branch name");
-    refused(&["list", "--add", url], "'--add' of 'list'");
+    refused(&["list", "--add", url], "unknown option '--add'");
     let large = "x".repeat(70_000);
     let bound = format!("hint: the limit is {} bytes\n", 64 << 10);
     refused(&["config", url, "r", "receive.hideRefs", &large], &bound);

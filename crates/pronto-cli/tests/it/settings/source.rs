@@ -18,6 +18,14 @@ const NO_SETTINGS: &[&str] = &[
     "netsync.invalid",
     "receive.denyNonFastforwards",
     "GIT_TRACE2_PARENT_",
+    // Settings of the configuration file of the server.
+    "daemon.listen",
+    "http.listen",
+    "netsync.key",
+    "netsync.listen",
+    "ssh.listen",
+    // With this setting, git prints the status of a commit with nothing to commit.
+    "commit.verbose",
 ];
 
 /// Variables whose names are assembled in the source, with the text in the source.
