@@ -131,6 +131,7 @@ fn report(args: &Args, surroundings: &Surroundings, context: &Context) -> String
         text.push_str("\n[Call]\n");
         call::describe(&args.call, surroundings, &mut text);
     }
+    settings::enabled_hooks(surroundings, &mut text);
     text
 }
 

@@ -84,13 +84,17 @@ struct SettingInUse {
     value: Option<String>,
 }
 
-/// Appends the names of the settings in use, the values that are harmless, and the names of hooks.
+/// Appends the names of the settings in use, and the values that are harmless.
 pub(super) fn describe(surroundings: &Surroundings, text: &mut String) {
     text.push_str("\n[Settings]\n");
     match &surroundings.config {
         Some(config) => settings(config, text),
         None => text.push_str("the configuration cannot be read\n"),
     }
+}
+
+/// Appends the names of the hooks that are enabled. As in git, they are the last section of a report.
+pub(super) fn enabled_hooks(surroundings: &Surroundings, text: &mut String) {
     text.push_str("\n[Enabled Hooks]\n");
     let Some(repository) = &surroundings.repository else {
         text.push_str("no repository\n");
