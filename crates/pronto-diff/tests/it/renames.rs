@@ -111,10 +111,11 @@ fn renames_and_copies_are_those_of_git() {
             ("-C", true, MOST_SIMILAR / 2, 0),
             ("-C30%", true, MOST_SIMILAR / 10 * 3, 0),
         ] {
-            let mut renames = Renames::default();
-            renames.copies = copies;
-            renames.minimum_score = minimum_score;
-            renames.limit = limit;
+            let renames = Renames {
+                copies,
+                minimum_score,
+                limit,
+            };
             let mut content = |_: &_, side: &DifferenceSide| contents.get(&side.id).cloned();
             let found = detect(plain.clone(), renames, &mut content);
             let found: Vec<String> = found.iter().map(render).collect();
