@@ -4,6 +4,8 @@
 //! runs without `--json`. `docs/reference/json.md` describes the documents, and
 //! `docs/reference/schema` has their schemas.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bstr::{BStr, BString, ByteSlice as _};
 use pronto_hash::ObjectId;
 
@@ -36,7 +38,7 @@ impl Json {
     pub(crate) fn of_bytes(bytes: &[u8]) -> Json {
         match bytes.to_str() {
             Ok(text) => Json::Text(text.to_owned()),
-            Err(_) => Json::Object(vec![("base64", Json::Text(base64(bytes)))]),
+            Err(_) => Json::Object(vec![("base64", Json::Text(STANDARD.encode(bytes)))]),
         }
     }
 
@@ -169,25 +171,6 @@ fn render_text(text: &str, out: &mut String) {
         }
     }
     out.push('"');
-}
-
-/// Returns `bytes` in base 64, with padding.
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let at = |index: usize| u32::from(chunk.get(index).copied().unwrap_or(0));
-        let value = at(0) << 16 | at(1) << 8 | at(2);
-        for index in 0..4 {
-            if index <= chunk.len() {
-                let digit = value >> (18 - 6 * index) & 63;
-                out.push(char::from(DIGITS[digit as usize]));
-            } else {
-                out.push('=');
-            }
-        }
-    }
-    out
 }
 
 #[cfg(test)]

@@ -6,6 +6,8 @@ use std::io::Write as _;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use pronto_io::cleanup::Guard;
 use pronto_io::error::IoContext as _;
 use ring::rand::SystemRandom;
@@ -233,22 +235,7 @@ impl KeyPaths {
 
 /// Returns a private key as PEM (RFC 7468).
 fn pem(der: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::new();
-    for group in der.chunks(3) {
-        let bits = group
-            .iter()
-            .fold(0u32, |bits, byte| bits << 8 | u32::from(*byte));
-        let bits = bits << (8 * (3 - group.len()));
-        for at in 0..4 {
-            let digit = DIGITS[(bits >> (18 - 6 * at)) as usize & 63];
-            text.push(if at <= group.len() {
-                char::from(digit)
-            } else {
-                '='
-            });
-        }
-    }
+    let text = STANDARD.encode(der);
     let lines: Vec<&str> = (0..text.len().div_ceil(64))
         .map(|line| &text[64 * line..text.len().min(64 * line + 64)])
         .collect();

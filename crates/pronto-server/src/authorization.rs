@@ -1,6 +1,8 @@
 //! Parses the header `Authorization`: `Basic` with a token as the password (RFC 7617), and `Bearer`
 //! (RFC 6750).
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
 use bstr::ByteSlice as _;
 
 /// The largest length of the header in bytes.
@@ -31,7 +33,10 @@ pub fn parse(value: &[u8]) -> Option<ClientCredentials> {
     if !scheme.eq_ignore_ascii_case(b"basic") {
         return None;
     }
-    let decoded = decode_base64(rest)?;
+    // Clients may leave out the padding.
+    let decoded = STANDARD_NO_PAD
+        .decode(rest.trim_end_with(|character| character == '='))
+        .ok()?;
     let (user, token) = decoded.split_once_str(":")?;
     let user = String::from_utf8(user.to_vec()).ok()?;
     if user.chars().any(char::is_control) {
@@ -41,36 +46,6 @@ pub fn parse(value: &[u8]) -> Option<ClientCredentials> {
         user: (!user.is_empty()).then_some(user),
         token: token.to_vec(),
     })
-}
-
-/// Decodes base64 (RFC 4648), with or without padding.
-fn decode_base64(text: &[u8]) -> Option<Vec<u8>> {
-    let text = text.trim_end_with(|character| character == '=');
-    let mut decoded = Vec::with_capacity(text.len() / 4 * 3 + 2);
-    let (mut bits, mut count) = (0u32, 0);
-    for digit in text {
-        bits = bits << 6 | sextet(*digit)?;
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            decoded.push((bits >> count) as u8);
-            bits &= (1 << count) - 1;
-        }
-    }
-    // The remaining bits must be zero, and fewer than a digit.
-    (count < 6 && bits == 0).then_some(decoded)
-}
-
-fn sextet(digit: u8) -> Option<u32> {
-    let value = match digit {
-        b'A'..=b'Z' => digit - b'A',
-        b'a'..=b'z' => digit - b'a' + 26,
-        b'0'..=b'9' => digit - b'0' + 52,
-        b'+' => 62,
-        b'/' => 63,
-        _ => return None,
-    };
-    Some(value.into())
 }
 
 #[cfg(test)]

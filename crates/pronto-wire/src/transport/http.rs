@@ -2,6 +2,8 @@
 
 use std::io::{self, Read};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bstr::BString;
 use ureq::http::{HeaderMap, Response};
 use ureq::{Body, BodyReader};
@@ -66,7 +68,7 @@ impl HttpSecret {
             HttpSecret::Header(value) => value.clone(),
             HttpSecret::Basic { user, password } => {
                 let pair = [user.as_slice(), b":", password.as_slice()].concat();
-                format!("Basic {}", encode::base64(&pair))
+                format!("Basic {}", STANDARD.encode(&pair))
             }
         }
     }

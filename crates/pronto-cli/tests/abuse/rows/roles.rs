@@ -1,5 +1,8 @@
 //! Users who access repositories without permission, and guesses of tokens.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
 use super::Table;
 use crate::client::Answer;
 use crate::stage::{Stage, listing, refused, require};
@@ -85,7 +88,7 @@ fn tokens(table: &mut Table) {
     });
     table.row("other-schemes", |stage| {
         let token = stage.site.ids.token("alice").to_owned();
-        let basic = |text: &str| format!("Basic {}", base64(text.as_bytes()));
+        let basic = |text: &str| format!("Basic {}", STANDARD.encode(text));
         for value in [
             format!("Digest {token}"),
             token.clone(),
@@ -149,20 +152,6 @@ fn tokens(table: &mut Table) {
         // On a connection that is open, too.
         refused(&open.send(&ask).answer()?, 401)
     });
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::new();
-    for group in bytes.chunks(3) {
-        let mut bits = [0; 4];
-        bits[1..=group.len()].copy_from_slice(group);
-        let bits = u32::from_be_bytes(bits);
-        for digit in 0..=group.len() {
-            text.push(char::from(DIGITS[(bits >> (18 - 6 * digit)) as usize & 63]));
-        }
-    }
-    text + &"==="[..(3 - bytes.len() % 3) % 3]
 }
 
 fn repositories(table: &mut Table) {
