@@ -53,7 +53,7 @@ pub(crate) use leave_out::{ExistingPack, known_packs, mark, names, packed};
 pub use leave_out::{LeaveOut, leave_out, loose_objects};
 pub use listing::{NamedObject, ObjectListing, list};
 pub use promised::MissingObjects;
-pub use sending::{SentPack, report_totals, send};
+pub use sending::{SentPack, report_totals, send, totals};
 pub use tags::include_tags;
 pub use tips::{include_indexed, ref_tips, reflog_tips};
 pub use whole::{KeptWhole, kept_whole};

@@ -61,8 +61,14 @@ impl SelectedObjects {
     }
 }
 
-/// Reports the numbers of a finished pack, as the last line of the progress of `git pack-objects`.
+/// Reports the numbers of a finished pack: see [`totals`].
 pub fn report_totals(counts: &PackCounts, watch: &Watch<'_>) {
+    let line = totals(counts);
+    watch.progress().message(ProgressMessage::Step(&line));
+}
+
+/// Returns the last line of the progress of `git pack-objects`, which has the numbers of a finished pack.
+pub fn totals(counts: &PackCounts) -> String {
     let PackCounts {
         objects,
         deltas,
@@ -72,9 +78,8 @@ pub fn report_totals(counts: &PackCounts, watch: &Watch<'_>) {
         ..
     } = counts;
     let packs = u32::from(*whole_pack > 0);
-    let line = format!(
+    format!(
         "Total {objects} (delta {deltas}), reused {reused} (delta {reused_deltas}), pack-reused \
          {whole_pack} (from {packs})"
-    );
-    watch.progress().message(ProgressMessage::Step(&line));
+    )
 }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use bstr::{BString, ByteVec};
 use pronto_io::progress::{Meter, Progress, ProgressMessage};
 use pronto_odb::packing::PackCounts;
+use pronto_storage::pack_objects::totals;
 
 use crate::{Error, ErrorKind};
 
@@ -203,20 +204,9 @@ impl UploadBands<'_> {
 
     pub(super) fn end(&self, counts: Option<&PackCounts>) -> io::Result<()> {
         if let Some(counts) = counts.filter(|_| !self.is_quiet) {
-            let PackCounts {
-                objects,
-                deltas,
-                reused,
-                reused_deltas,
-                whole_pack,
-                ..
-            } = counts;
-            let packs = usize::from(*whole_pack > 0);
             let mut text = self.news(true);
-            text.push_str(&format!(
-                "Total {objects} (delta {deltas}), reused {reused} (delta {reused_deltas}), \
-                 pack-reused {whole_pack} (from {packs})\n"
-            ));
+            text.push_str(&totals(counts));
+            text.push('\n');
             self.put(2, text.as_bytes())?;
         }
         let mut output = locked(&self.out);
