@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &[OsString], served: &'static [ServerCommand]) -> E
     code
 }
 
-/// Tells a user at a terminal that the process waits for the lock of `path`. Git says nothing, so nothing
+/// Reports on a terminal that the process waits for the lock of `path`. Git says nothing, so nothing
 /// is written elsewhere.
 fn report_wait(path: &Path) {
     if std::io::stderr().is_terminal() {

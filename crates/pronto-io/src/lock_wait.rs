@@ -1,4 +1,4 @@
-//! Reports long waits for locks to the program, which tells the user.
+//! Reports long waits for locks to a receiver, which the program sets.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -11,7 +11,7 @@ pub const REPORTED_AFTER: Duration = Duration::from_secs(1);
 static RECEIVER: OnceLock<fn(&Path)> = OnceLock::new();
 
 /// Makes each wait for a lock that takes longer than [`REPORTED_AFTER`] call `receiver` once, with the
-/// path of the locked file or directory. The first receiver stays. Waits are not reported by default.
+/// path of the locked file or directory. Only the first call has an effect. Waits are not reported by default.
 pub fn report_to(receiver: fn(&Path)) {
     // A later receiver is ignored.
     let _ = RECEIVER.set(receiver);

@@ -164,7 +164,7 @@ impl Metrics {
 }
 
 /// Returns the memory of this process in bytes: all that is resident, and the part of it that belongs to no
-/// file. `None` if the system does not tell.
+/// file. `None` if the system does not report it.
 fn memory() -> Option<(i64, i64)> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let bytes = |name: &str| -> Option<i64> {

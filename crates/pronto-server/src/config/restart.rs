@@ -2,7 +2,7 @@
 
 use super::{ServerConfig, StoreConfig};
 
-/// A function that tells whether a setting differs between two configurations.
+/// Returns whether a setting differs between two configurations.
 type Differs = fn(&ServerConfig, &ServerConfig) -> bool;
 
 /// The settings that a reload does not apply.
@@ -96,7 +96,7 @@ pub(crate) fn waiting_for_restart(old: &ServerConfig, new: &ServerConfig) -> Vec
         .collect()
 }
 
-/// Returns whether a setting of the store differs. Without two stores, the URL alone tells them apart.
+/// Returns whether a setting of the store differs. Unless both have a store, only the URL is compared.
 fn store_differs<T: PartialEq>(
     old: &ServerConfig,
     new: &ServerConfig,

@@ -16,7 +16,7 @@ const LONGEST_LINE: usize = 4096;
 pub(super) struct StderrCapture {
     /// Standard error before the capture.
     original: File,
-    /// Its end tells the thread to stop.
+    /// The thread stops when this end of the pipe is closed.
     _running: PipeWriter,
 }
 
@@ -46,7 +46,7 @@ impl StderrCapture {
 
 impl Drop for StderrCapture {
     fn drop(&mut self) {
-        // Without this, later errors of this process would be lost; there is nobody to report it to.
+        // Without this, later errors of this process would be lost; no other stream can report the failure.
         let _ = rustix::stdio::dup2_stderr(&self.original);
     }
 }
