@@ -1,10 +1,9 @@
-//! Fuzzes the subject of client certificates.
+//! Fuzzes the identity of clients in certificates.
 
-use pronto_server::certificate::{common_name, fingerprint};
+use pronto_server::certificate::CertificateNames;
 
 pub(crate) fn run(data: &[u8]) {
-    if let Some(name) = common_name(data) {
-        assert!(name.len() <= data.len());
-    }
-    assert_eq!(fingerprint(data).len(), 64);
+    let names = CertificateNames::of(data);
+    assert_eq!(names.fingerprint.len(), 64);
+    assert_eq!(CertificateNames::of(data), names);
 }

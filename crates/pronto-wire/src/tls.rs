@@ -21,7 +21,7 @@ use rustls::{
     CertificateError, DigitallySignedStruct, Error, RootCertStore, SignatureScheme, client,
 };
 
-pub use x509::{CertificateDetails, DerElement};
+pub use x509::CertificateDetails;
 
 /// The certificates that a client trusts, as the verifier of certificates of servers.
 #[derive(Debug)]
