@@ -64,23 +64,24 @@ impl StoreNames {
         if let (Some(directory), Some(cause)) = (&self.directory, cause) {
             return on_disk(cause, &directory.join(&name));
         }
+        let code = ServiceResponse::of(error).code.as_deref().and_then(of_code);
         let failed = match error {
-            StoreError::PermissionDenied { .. } | StoreError::Unauthenticated { .. } => {
-                let message = format!("the store {} denies access", self.place);
+            _ if code == Some(Refusal::Clock) => {
+                let message = format!("the store {} rejects the time of this machine", self.place);
                 Error::new(ErrorKind::Denied, message)
                     .because(explanation(error))
-                    .with_hint(self.denied)
+                    .with_hint("set the clock of this machine, for example with 'timedatectl set-ntp true'")
+            }
+            _ if code == Some(Refusal::Access) => self.access_denied(error),
+            StoreError::PermissionDenied { .. } | StoreError::Unauthenticated { .. } => {
+                self.access_denied(error)
             }
             StoreError::NotSupported { .. } | StoreError::NotImplemented { .. } => {
                 let message = "the store does not support this operation";
                 Error::new(ErrorKind::Unsupported, message).because(explanation(error))
             }
-            StoreError::NotFound { .. } => {
-                let message = format!("the bucket of the store {} does not exist", self.place);
-                Error::new(ErrorKind::NoStore, message)
-                    .because(explanation(error))
-                    .with_hint("create the bucket, or check its name and the region")
-            }
+            _ if code == Some(Refusal::Bucket) => self.missing(error),
+            StoreError::NotFound { .. } => self.missing(error),
             StoreError::InvalidPath { .. } => {
                 let message = "the store rejects the object name";
                 Error::new(ErrorKind::Options, message).because(explanation(error))
@@ -104,6 +105,22 @@ impl StoreNames {
             true => failed,
             false => failed.at_path(name),
         }
+    }
+
+    /// Returns the error of a store that denies access.
+    fn access_denied(&self, error: &StoreError) -> Error {
+        let message = format!("the store {} denies access", self.place);
+        Error::new(ErrorKind::Denied, message)
+            .because(explanation(error))
+            .with_hint(self.denied)
+    }
+
+    /// Returns the error of a bucket that the service does not have.
+    fn missing(&self, error: &StoreError) -> Error {
+        let message = format!("the bucket of the store {} does not exist", self.place);
+        Error::new(ErrorKind::NoStore, message)
+            .because(explanation(error))
+            .with_hint("create the bucket, or check its name and the region")
     }
 
     /// Returns the error of a service that cannot be reached, or that speaks another protocol.
@@ -196,17 +213,81 @@ fn root_cause(error: &StoreError) -> String {
     text.lines().next().unwrap_or_default().to_owned()
 }
 
-/// Returns the code and the message in the XML response of the service, or the first line of the
+/// The code and the message in the XML response of a service.
+#[derive(Debug, Default, PartialEq)]
+struct ServiceResponse {
+    code: Option<String>,
+    message: Option<String>,
+}
+
+impl ServiceResponse {
+    /// Returns the response that the text of `error` quotes. The library gives no other access to it.
+    fn of(error: &StoreError) -> Self {
+        Self::parse(&error.to_string())
+    }
+
+    fn parse(text: &str) -> Self {
+        let element = |name: &str| {
+            let (_, rest) = text.split_once(&format!("<{name}>"))?;
+            let (value, _) = rest.split_once(&format!("</{name}>"))?;
+            let value = value.chars().filter(|letter| !letter.is_control());
+            Some(value.take(MOST_EXPLAINED).collect::<String>())
+        };
+        ServiceResponse {
+            code: element("Code"),
+            message: element("Message"),
+        }
+    }
+}
+
+/// A lasting refusal of a service, which no retry changes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Refusal {
+    /// The credentials are wrong, or do not suffice.
+    Access,
+    /// The clocks of the service and of this machine differ.
+    Clock,
+    /// There is no such bucket, or it is in another region.
+    Bucket,
+}
+
+/// Returns the refusal for an error code of S3, Google Cloud Storage or Azure Blob Storage, from
+/// their lists of error codes, or `None` if the call may succeed later or the code is not known.
+fn of_code(code: &str) -> Option<Refusal> {
+    Some(match code {
+        "AccessDenied"
+        | "AccountProblem"
+        | "AllAccessDisabled"
+        | "AuthenticationFailed"
+        | "AuthenticationRequired"
+        | "AuthorizationFailure"
+        | "AuthorizationPermissionMismatch"
+        | "AccountIsDisabled"
+        | "ExpiredToken"
+        | "InsufficientAccountPermissions"
+        | "InvalidAccessKeyId"
+        | "InvalidAuthenticationInfo"
+        | "InvalidSecurity"
+        | "InvalidToken"
+        | "KeyBasedAuthenticationNotPermitted"
+        | "NotSignedUp"
+        | "SignatureDoesNotMatch"
+        | "UnauthorizedAccess" => Refusal::Access,
+        "RequestTimeTooSkewed" | "RequestExpired" => Refusal::Clock,
+        "ContainerNotFound"
+        | "IllegalLocationConstraintException"
+        | "InvalidBucketName"
+        | "NoSuchBucket"
+        | "PermanentRedirect" => Refusal::Bucket,
+        _ => return None,
+    })
+}
+
+/// Returns the code and the message in the response of the service, or the first line of the
 /// innermost error.
 fn explanation(error: &StoreError) -> String {
-    let text = error.to_string();
-    let element = |name: &str| {
-        let (_, rest) = text.split_once(&format!("<{name}>"))?;
-        let (value, _) = rest.split_once(&format!("</{name}>"))?;
-        let value = value.chars().filter(|letter| !letter.is_control());
-        Some(value.take(MOST_EXPLAINED).collect::<String>())
-    };
-    match (element("Code"), element("Message")) {
+    let response = ServiceResponse::of(error);
+    match (response.code, response.message) {
         (Some(code), Some(message)) => format!("{code}: {message}"),
         (Some(code), None) => code,
         _ => root_cause(error).trim_end_matches([':', ' ']).to_owned(),
@@ -224,4 +305,39 @@ const CREDENTIAL_HOSTS: [&str; 3] = [
 fn is_about_credentials(error: &StoreError) -> bool {
     let text = error.to_string();
     CREDENTIAL_HOSTS.iter().any(|host| text.contains(host))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lasting_refusals_are_told_from_faults_that_pass() {
+        let names = StoreNames {
+            directory: None,
+            place: "'s3://bucket'".to_owned(),
+            is_instance: false,
+            denied: "check the credentials",
+        };
+        for (code, kind) in [
+            ("InvalidAccessKeyId", ErrorKind::Denied),
+            ("RequestTimeTooSkewed", ErrorKind::Denied),
+            ("NoSuchBucket", ErrorKind::NoStore),
+            ("PermanentRedirect", ErrorKind::NoStore),
+            ("SlowDown", ErrorKind::Unavailable),
+            ("InternalError", ErrorKind::Unavailable),
+        ] {
+            let body = format!("<Error><Code>{code}</Code><Message>The\nreason</Message></Error>");
+            let error = StoreError::Generic {
+                store: "S3",
+                source: body.into(),
+            };
+            let failed = names.failed(&error, "upkeep/");
+            assert_eq!(failed.kind(), kind, "{code}");
+            assert!(
+                failed.to_string().contains(&format!("{code}: Thereason")),
+                "{failed}"
+            );
+        }
+    }
 }
