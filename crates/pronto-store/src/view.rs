@@ -218,8 +218,8 @@ struct NewView<'a> {
 impl<'a> NewView<'a> {
     fn begin(directory: &'a Path, number: UploadId) -> Result<Self> {
         if fs::symlink_metadata(directory).is_ok() {
-            let message = "cannot create a view: the directory already exists";
-            return Err(Error::new(ErrorKind::Exists, message).at_path(directory));
+            let message = format!("'{}' already exists", directory.display());
+            return Err(Error::new(ErrorKind::Exists, message));
         }
         let mut temporary = directory.as_os_str().to_owned();
         temporary.push(format!(".temp-{number}"));

@@ -88,7 +88,11 @@ fn explain(error: &SqlError, name: &str, explained: Explained) -> Error {
     let mut reason = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
-        reason = format!("{reason}: {error}");
+        let text = match error.downcast_ref() {
+            Some(io) => pronto_io::error::reason(io),
+            None => error.to_string(),
+        };
+        reason = format!("{reason}: {text}");
         cause = error.source();
     }
     let failed = Error::new(kind, format!("{name} {message}")).because(reason);
