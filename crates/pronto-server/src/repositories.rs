@@ -65,7 +65,8 @@ impl Repositories {
     /// `environment`.
     ///
     /// # Errors
-    /// Fails if the directory does not exist, or is a repository that may not be opened or named in a URL.
+    /// Fails with [`ErrorKind::Io`] if the directory does not exist, cannot be read or is no directory, or if it is a
+    /// repository that may not be opened; and with [`ErrorKind::InvalidName`] if a repository cannot be named in a URL.
     pub fn open(root: &Path, environment: &Environment) -> Result<Self> {
         let root = environment.absolute(root);
         let real = std::fs::canonicalize(&root).context(ErrorKind::Io, "cannot serve", &root)?;
@@ -81,7 +82,9 @@ impl Repositories {
                 let name = name.to_string_lossy();
                 repositories.only = Some(RepositoryName::parse(&name)?);
             }
-            Err(error) if error.kind() == pronto::ErrorKind::NotARepository => {}
+            Err(error) if error.kind() == pronto::ErrorKind::NotARepository => {
+                check_directory(&repositories.root)?;
+            }
             Err(error) => return Err(error.map_kind(|_| ErrorKind::Io)),
         }
         Ok(repositories)
@@ -490,6 +493,12 @@ fn failed(error: pronto::Error) -> Error {
     error.map_kind(|_| ErrorKind::Failed)
 }
 
+/// Checks that `root` is a directory that can be listed.
+fn check_directory(root: &Path) -> Result<()> {
+    let listed = std::fs::read_dir(root).map(drop);
+    listed.context(ErrorKind::Io, "cannot serve", root)
+}
+
 fn not_found(name: &RepositoryName) -> Error {
     Error::new(
         ErrorKind::NotFound,
@@ -537,6 +546,10 @@ mod tests {
         assert_eq!(served.single().expect("readable"), Some(name("b")));
         served.create(&name("c")).expect("new");
         assert_eq!(served.single().expect("readable"), None);
+        let file = folder.path().join("file");
+        std::fs::write(&file, "").expect("written");
+        let error = Repositories::open(&file, &environment).expect_err("no directory");
+        assert!(error.to_string().contains("Not a directory"), "{error}");
         only.find(&name("b"))
             .expect("it has the name of its directory");
         assert!(only.find(&name("c")).is_err() && only.remove(&name("b")).is_err());
