@@ -11,6 +11,8 @@ mod examine;
 #[cfg(feature = "serve")]
 mod import;
 #[cfg(feature = "serve")]
+mod retries;
+#[cfg(feature = "serve")]
 mod server;
 #[cfg(feature = "serve")]
 mod settings;

@@ -9,6 +9,7 @@ use pronto_store::{BlockingStore, DatabaseAddress, ErrorKind, Generation, Stored
 
 use super::Args;
 use super::arguments::{CommonArguments, RepositoryArguments, StoreCommand};
+use super::retries::RetryReport;
 use crate::{CliError, Context, ExitCode};
 
 pub(crate) fn run(args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
@@ -58,6 +59,9 @@ pub(super) fn open(
             store.with_generations(address)?
         }
     };
+    if std::io::stderr().is_terminal() {
+        store.observe(Arc::new(RetryReport::default()));
+    }
     // Later calls are retried, and the user would wait for the error.
     let is_in_bucket = generations.address.is_none();
     match store.check() {
