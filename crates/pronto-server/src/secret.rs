@@ -1,7 +1,7 @@
 //! Files that are readable only by the owner of the server: the file of users, and keys that the
 //! server generates at its first start.
 
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::time::Duration;
 
@@ -53,6 +53,9 @@ pub(crate) fn make<K>(
 /// Replaces the content of the file at `path` by `bytes` under its lock file, readable only by its
 /// owner. The data is on disk when this function returns.
 ///
+/// If root calls this, the owner stays, and a new file gets the owner of its directory: the server,
+/// which runs as another user, can read it.
+///
 /// # Errors
 /// Fails if the file cannot be written.
 pub(crate) fn store(mut lock: LockFile, path: &Path, bytes: &[u8]) -> Result<()> {
@@ -60,10 +63,51 @@ pub(crate) fn store(mut lock: LockFile, path: &Path, bytes: &[u8]) -> Result<()>
         let only_owner = std::fs::Permissions::from_mode(0o600);
         let restricted = file.set_permissions(only_owner);
         restricted.context(ErrorKind::Io, "cannot write", path)?;
+        if rustix::process::geteuid().is_root()
+            && let Some((user, group)) = owner(path)
+        {
+            let given = std::os::unix::fs::fchown(file, Some(user), Some(group));
+            given.context(ErrorKind::Io, "cannot set the owner of", path)?;
+        }
     }
     lock.set_sync_method(pronto_io::sync::SyncMethod::Flush);
     let written = lock.write(bytes);
     written.map_err(|error| error.map_kind(|_| ErrorKind::Io))?;
     lock.commit_to(path)
         .context(ErrorKind::Io, "cannot write", path)
+}
+
+/// Returns the user and the group of the file at `path`, or of its directory if there is no file.
+fn owner(path: &Path) -> Option<(u32, u32)> {
+    let directory = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    let found =
+        std::fs::metadata(path).or_else(|_| std::fs::metadata(directory.unwrap_or(Path::new("."))));
+    found.ok().map(|found| (found.uid(), found.gid()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn root_leaves_the_owner_of_a_file() {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let folder = tempfile::tempdir().expect("a directory");
+        std::os::unix::fs::chown(folder.path(), Some(1234), Some(4321)).expect("given away");
+        let path = folder.path().join("users.toml");
+        for owner in [(1234, 4321), (1235, 4322)] {
+            let lock = LockFile::acquire(&path, Marking::Marked, PATIENCE).expect("free");
+            store(lock, &path, b"x").expect("written");
+            let found = std::fs::metadata(&path).expect("there");
+            assert_eq!(
+                (found.uid(), found.gid(), found.mode() & 0o777),
+                (owner.0, owner.1, 0o600)
+            );
+            std::os::unix::fs::chown(&path, Some(1235), Some(4322)).expect("given away");
+        }
+    }
 }
