@@ -118,7 +118,7 @@ impl StoreLocation {
             let name = name.to_str().filter(|name| name.starts_with(variables))?;
             Some((name.to_owned(), value.to_str()?.to_owned()))
         });
-        Ok(StoreLocation {
+        let location = StoreLocation {
             service,
             prefix: match prefix {
                 "" => String::new(),
@@ -129,7 +129,25 @@ impl StoreLocation {
             has_default_file: environment
                 .path("HOME")
                 .is_some_and(|home| home.join(GOOGLE_FILE).exists()),
-        })
+        };
+        location.check_endpoint()?;
+        Ok(location)
+    }
+
+    /// Checks that the address of the service, if a variable sets it, is a URL of HTTP with a host.
+    fn check_endpoint(&self) -> Result<()> {
+        let Some((name, value)) = self.endpoint_variable() else {
+            return Ok(());
+        };
+        let rest = ["http://", "https://"]
+            .iter()
+            .find_map(|scheme| value.strip_prefix(scheme));
+        if rest.is_some_and(|rest| value.parse::<hyper::Uri>().is_ok() && !rest.starts_with('/')) {
+            return Ok(());
+        }
+        let message = format!("{name} '{value}' is not an address of HTTP");
+        let hint = "begin it with https:// or http://, as in https://s3.example.org:9000";
+        Err(Error::new(ErrorKind::Options, message).with_hint(hint))
     }
 
     /// Returns whether a variable has the setting that `is_wanted` accepts.
@@ -142,13 +160,18 @@ impl StoreLocation {
 
     /// Returns the address of the service, if a variable sets it.
     pub(super) fn endpoint(&self) -> Option<&str> {
+        self.endpoint_variable().map(|(_, value)| value)
+    }
+
+    /// Returns the variable that sets the address of the service, and its value.
+    fn endpoint_variable(&self) -> Option<(&str, &str)> {
         let is_address = |name: &str| {
             ["ENDPOINT", "ENDPOINT_URL", "BASE_URL"]
                 .iter()
                 .any(|end| name.ends_with(end))
         };
         let found = self.variables.iter().find(|(name, _)| is_address(name));
-        found.map(|(_, value)| value.as_str())
+        found.map(|(name, value)| (name.as_str(), value.as_str()))
     }
 }
 
