@@ -65,8 +65,7 @@ impl Repositories {
     /// `environment`.
     ///
     /// # Errors
-    /// Fails with [`ErrorKind::Io`] if the directory does not exist, cannot be read or is no directory, or if it is a
-    /// repository that may not be opened; and with [`ErrorKind::InvalidName`] if a repository cannot be named in a URL.
+    /// Fails if `root` is no directory, or is a repository that may not be opened or named in a URL.
     pub fn open(root: &Path, environment: &Environment) -> Result<Self> {
         let root = environment.absolute(root);
         let real = std::fs::canonicalize(&root).context(ErrorKind::Io, "cannot serve", &root)?;
@@ -83,7 +82,7 @@ impl Repositories {
                 repositories.only = Some(RepositoryName::parse(&name)?);
             }
             Err(error) if error.kind() == pronto::ErrorKind::NotARepository => {
-                check_directory(&repositories.root)?;
+                read_directory(&root).context(ErrorKind::Io, "cannot serve", &root)?;
             }
             Err(error) => return Err(error.map_kind(|_| ErrorKind::Io)),
         }
@@ -493,17 +492,9 @@ fn failed(error: pronto::Error) -> Error {
     error.map_kind(|_| ErrorKind::Failed)
 }
 
-/// Checks that `root` is a directory that can be listed.
-fn check_directory(root: &Path) -> Result<()> {
-    let listed = std::fs::read_dir(root).map(drop);
-    listed.context(ErrorKind::Io, "cannot serve", root)
-}
-
 fn not_found(name: &RepositoryName) -> Error {
-    Error::new(
-        ErrorKind::NotFound,
-        format!("there is no repository '{name}'"),
-    )
+    let message = format!("there is no repository '{name}'");
+    Error::new(ErrorKind::NotFound, message)
 }
 
 #[cfg(test)]
