@@ -68,6 +68,7 @@ mod serve_check;
 mod serve_generations;
 mod serve_guide;
 mod serve_logs;
+mod serve_metrics;
 mod serve_netsync;
 mod serve_pushes;
 mod serve_quotas;
