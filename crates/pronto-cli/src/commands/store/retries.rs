@@ -13,16 +13,16 @@ const REPORTED_AFTER: Duration = Duration::from_secs(1);
 /// An observer of calls that writes a line when calls have failed for more than a second, and
 /// another when calls succeed again.
 #[derive(Default)]
-pub(super) struct RetryReport(Mutex<Outage>);
+pub(super) struct RetryReport(Mutex<FailedCalls>);
 
 /// The calls that have failed since the last success.
 #[derive(Clone, Copy, Default)]
-struct Outage {
+struct FailedCalls {
     begun: Option<Instant>,
     is_reported: bool,
 }
 
-impl Outage {
+impl FailedCalls {
     /// Adds the call that ended at `now`, and returns the line to write.
     fn add(&mut self, is_failure: bool, now: Instant) -> Option<String> {
         if !is_failure {
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn an_outage_of_more_than_a_second_is_reported_once() {
-        let mut outage = Outage::default();
+        let mut outage = FailedCalls::default();
         let begun = Instant::now();
         let at = |seconds| begun + Duration::from_secs(seconds);
         assert_eq!(outage.add(false, begun), None);
