@@ -5,8 +5,11 @@
 //! `PRONTO_TEST_OWN_COMMANDS=write` writes the files and the page `bench/results/own-commands.md`, which
 //! a reviewer reads.
 
+mod full_disk;
 mod netsync;
+mod serve;
 mod store;
+mod sync;
 mod usage;
 mod world;
 
@@ -19,10 +22,13 @@ use world::World;
 const WRITE: &str = "PRONTO_TEST_OWN_COMMANDS";
 
 /// The names of the files, and their titles in the page.
-const FILES: [(&str, &str); 3] = [
+const FILES: [(&str, &str); 6] = [
     ("usage", "Usage"),
+    ("serve", "serve"),
     ("store", "store"),
     ("netsync", "netsync"),
+    ("sync", "sync and pull --netsync"),
+    ("full_disk", "A full disk"),
 ];
 
 /// The beginning of the page.

@@ -58,6 +58,10 @@ fn store() {
     }
     let half = world.with(&[("AWS_ACCESS_KEY_ID", "a")]);
     table.record(&half.run("pronto store list s3://bucket/prefix"));
+    for address in ["127.0.0.1:9000", "https://"] {
+        let view = world.with(&[("AWS_ENDPOINT_URL", address)]);
+        table.record(&view.run("pronto store list s3://bucket/prefix"));
+    }
     let other = world.with(&[("PRONTO_STORE_CREDENTIALS", "maybe")]);
     table.record(&other.run("pronto store list s3://bucket/prefix"));
 

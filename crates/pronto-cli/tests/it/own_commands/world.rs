@@ -9,6 +9,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::mpsc;
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use test_support::{DEFAULT_SIGNALS, Scratch};
@@ -22,11 +23,22 @@ const DATE: &str = "1700000000 +0000";
 const CONFIG: &str =
     "root = \"$DIR/served\"\nusers = \"$DIR/users.toml\"\n[http]\nlisten = [\"127.0.0.1:0\"]\n";
 
+/// Mounts a full file system with a copy of the directory `$1` there, and runs the other arguments.
+const FULL_DISK: &str = r#"
+set -e
+mount -t tmpfs -o size=16m none /mnt
+cp -a "$1/." /mnt
+dd if=/dev/zero of=/mnt/fill bs=4096 2>/dev/null || true
+mount --bind /mnt "$1"
+cd "$PWD"
+shift
+exec "$@"
+"#;
+
 /// A directory with the repositories `work` and `other`, the store `store` with the repository `r`, and
 /// the configuration `server.toml` of a server of the repositories in `served`.
 pub(super) struct World {
     pub(super) scratch: Scratch,
-    variables: Vec<(String, String)>,
     /// The words before the program.
     prefix: Vec<String>,
 }
@@ -36,7 +48,6 @@ impl World {
         let scratch = Scratch::new();
         let world = World {
             scratch,
-            variables: Vec::new(),
             prefix: Vec::new(),
         };
         for name in ["home", "store", "served", "cache"] {
@@ -59,10 +70,24 @@ impl World {
         world
     }
 
+    /// Returns a world whose directory `name` has a copy of its content and no free space in calls.
+    /// Only root can make it.
+    pub(super) fn on_full_disk(&self, name: &str) -> View<'_> {
+        let path = self.path(name).to_string_lossy().into_owned();
+        let words = ["unshare", "--mount", "sh", "-c", FULL_DISK, "sh"];
+        let words = words.into_iter().map(str::to_owned);
+        View {
+            world: self,
+            prefix: words.chain([path]).collect(),
+            variables: Vec::new(),
+        }
+    }
+
     /// Returns a world with further variables of the environment in calls.
     pub(super) fn with(&self, variables: &[(&str, &str)]) -> View<'_> {
         View {
             world: self,
+            prefix: self.prefix.clone(),
             variables: variables
                 .iter()
                 .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
@@ -96,7 +121,7 @@ impl World {
 
     /// Runs a call that must succeed, and returns its standard output.
     pub(super) fn prepare(&self, line: &str) -> String {
-        let output = self.command(line, &[]).output().expect("it starts");
+        let output = self.with(&[]).command(line).output().expect("it starts");
         assert!(output.status.success(), "{line}: {}", stderr(&output));
         stdout(&output)
     }
@@ -104,35 +129,6 @@ impl World {
     /// Runs a call, and returns its line and its result.
     pub(super) fn run(&self, line: &str) -> String {
         self.with(&[]).run(line)
-    }
-
-    /// Creates the process of a call: words that spaces separate, the first of which is `pronto`. Words
-    /// before it set variables, and `cd DIRECTORY &&` selects the directory.
-    fn command(&self, line: &str, variables: &[(String, String)]) -> Command {
-        let top = self.scratch.path().to_string_lossy();
-        let line = line.replace("$DIR", &top);
-        let (place, line) = match line.strip_prefix("cd ") {
-            Some(rest) => rest.split_once(" && ").expect("a directory"),
-            None => (".", line.as_str()),
-        };
-        let mut words = line.split(' ');
-        assert_eq!(words.next(), Some("pronto"), "{line}");
-        let mut command = process("/usr/bin/env");
-        command.args(DEFAULT_SIGNALS).args(&self.prefix);
-        command
-            .arg(pronto_path())
-            .args(words)
-            .current_dir(self.path(place))
-            .env("HOME", self.path("home"))
-            .env("TMPDIR", self.scratch.path())
-            .envs([("GIT_AUTHOR_NAME", "a"), ("GIT_AUTHOR_EMAIL", "a@x")])
-            .envs([("GIT_COMMITTER_NAME", "c"), ("GIT_COMMITTER_EMAIL", "c@x")])
-            .envs([("GIT_AUTHOR_DATE", DATE), ("GIT_COMMITTER_DATE", DATE)])
-            .env("PRONTO_NO_FALLBACK", "1")
-            .envs(self.variables.iter().map(|(name, value)| (name, value)))
-            .envs(variables.iter().map(|(name, value)| (name, value)))
-            .stdin(Stdio::null());
-        command
     }
 
     /// Returns the text of a result, without what differs from run to run.
@@ -149,7 +145,7 @@ impl World {
         let text = unresolved
             .iter()
             .fold(text, |text, each| text.replace(each, "UNRESOLVED"));
-        without_ids(&without_times(&without_ports(&text)))
+        without_ids(&without_times(&without_ports(&without_temporary(&text))))
     }
 }
 
@@ -169,16 +165,45 @@ pub(super) fn git(directory: &Path, arguments: &[&str]) {
     );
 }
 
-/// A world with further variables.
+/// A world with further variables, and its words before the program.
 pub(super) struct View<'a> {
     world: &'a World,
+    prefix: Vec<String>,
     variables: Vec<(String, String)>,
 }
 
 impl View<'_> {
+    /// Creates the process of a call: words that spaces separate, the first of which is `pronto`. Words
+    /// before it set variables, and `cd DIRECTORY &&` selects the directory.
+    fn command(&self, line: &str) -> Command {
+        let top = self.world.scratch.path().to_string_lossy();
+        let line = line.replace("$DIR", &top);
+        let (place, line) = match line.strip_prefix("cd ") {
+            Some(rest) => rest.split_once(" && ").expect("a directory"),
+            None => (".", line.as_str()),
+        };
+        let mut words = line.split(' ');
+        assert_eq!(words.next(), Some("pronto"), "{line}");
+        let mut command = process("/usr/bin/env");
+        command.args(DEFAULT_SIGNALS).args(&self.prefix);
+        command
+            .arg(pronto_path())
+            .args(words)
+            .current_dir(self.world.path(place))
+            .env("HOME", self.world.path("home"))
+            .env("TMPDIR", self.world.scratch.path())
+            .envs([("GIT_AUTHOR_NAME", "a"), ("GIT_AUTHOR_EMAIL", "a@x")])
+            .envs([("GIT_COMMITTER_NAME", "c"), ("GIT_COMMITTER_EMAIL", "c@x")])
+            .envs([("GIT_AUTHOR_DATE", DATE), ("GIT_COMMITTER_DATE", DATE)])
+            .env("PRONTO_NO_FALLBACK", "1")
+            .envs(self.variables.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null());
+        command
+    }
+
     /// Runs a call, and returns its line and its result.
     pub(super) fn run(&self, line: &str) -> String {
-        let output = self.world.command(line, &self.variables).output();
+        let output = self.command(line).output();
         self.result(line, &output.expect("it starts"))
     }
 
@@ -189,10 +214,11 @@ impl View<'_> {
         begun: &mpsc::Receiver<()>,
         signal: Signal,
     ) -> String {
-        let mut command = self.world.command(line, &self.variables);
+        let mut command = self.command(line);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = command.spawn().expect("it starts");
-        begun.recv().expect("the peer is asked");
+        let asked = begun.recv_timeout(Duration::from_secs(60));
+        asked.expect("the peer is asked");
         let process = Pid::from_child(&child);
         kill_process(process, signal).expect("it runs");
         let output = child.wait_with_output().expect("it ends");
@@ -214,6 +240,20 @@ impl View<'_> {
         }
         text
     }
+}
+
+/// Replaces the random ends of the names of temporary packs.
+fn without_temporary(text: &str) -> String {
+    const START: &str = "tmp_pack_";
+    let mut parts = text.split(START);
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let rest = part.trim_start_matches(|each: char| each.is_ascii_alphanumeric());
+        out.push_str(START);
+        out.push_str("RANDOM");
+        out.push_str(rest);
+    }
+    out
 }
 
 /// Replaces the ports of this machine.
