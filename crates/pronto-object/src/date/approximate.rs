@@ -66,6 +66,17 @@ pub(super) fn parse(text: &[u8], now: i64) -> Approximate {
     }
 }
 
+/// Returns whether a part of a date is unknown: years before 1900, and numbers beyond 32 bits, are negative,
+/// which Git takes for unknown.
+fn is_unknown(part: Option<i64>) -> bool {
+    part.is_none_or(|part| part < 0)
+}
+
+/// Returns a product as Git computes it, in 32 bits.
+fn product(left: i64, right: i64) -> i64 {
+    i64::from((left as i32).wrapping_mul(right as i32))
+}
+
 /// The state of the parser.
 struct Reader {
     fields: DateFields,
@@ -165,11 +176,11 @@ impl Reader {
             .iter()
             .find(|(name, _)| common(rest, name) >= name.len() - 1);
         if let Some((_, seconds)) = unit {
-            self.settle(seconds.saturating_mul(count));
+            self.settle(product(*seconds, count));
         } else if let Some(day) = find(rest, &WEEKDAYS) {
             let back = self.fields.weekday - day.value;
             let weeks = if back <= 0 { count } else { count - 1 };
-            self.settle((back + 7 * weeks) * DAY);
+            self.settle(product(back + product(7, weeks), DAY));
         } else if common(rest, "months") >= 5 {
             self.settle(0);
             let month = self.fields.month.unwrap_or(0) - count;
@@ -195,11 +206,11 @@ impl Reader {
         let number = std::mem::take(&mut self.number);
         let fields = &mut self.fields;
         if number == 0 {
-        } else if fields.day.is_none() && number < 32 {
+        } else if is_unknown(fields.day) && number < 32 {
             fields.day = Some(number);
-        } else if fields.month.is_none() && number < 13 {
+        } else if is_unknown(fields.month) && number < 13 {
             fields.month = Some(number - 1);
-        } else if fields.year.is_none() {
+        } else if is_unknown(fields.year) {
             match number {
                 1970..2100 => fields.year = Some(number - 1900),
                 70..100 => fields.year = Some(number),
@@ -244,14 +255,18 @@ impl Reader {
     fn settle(&mut self, back: i64) -> i64 {
         let (fields, here) = (&mut self.fields, &self.here);
         let mut back = back;
-        if fields.day.is_none() {
+        if is_unknown(fields.day) {
             if back == 0 {
-                back = fields.days_back * DAY;
+                // Git stores the days to go back in the day, as a negative number.
+                let days = fields.day.map_or(fields.days_back, |day| -1 - day);
+                back = product(days, DAY);
             }
             fields.day = here.day;
         }
-        fields.month = fields.month.or(here.month);
-        if fields.year.is_none() {
+        if is_unknown(fields.month) {
+            fields.month = here.month;
+        }
+        if is_unknown(fields.year) {
             let is_later = fields.month > here.month;
             fields.year = here.year.map(|year| year - i64::from(is_later));
         }

@@ -10,6 +10,9 @@ const LAST: i64 = 4_102_444_799;
 /// The smallest number that is parsed as seconds since the epoch.
 const SECONDS: i64 = 100_000_000;
 
+/// The last second that `gmtime` of the C library converts: its year is the largest 32-bit number.
+const LAST_SECOND: i64 = 67_768_036_191_676_799;
+
 /// Parses a date with its time zone. Returns `None` if `text` is not a time between 1970 and 2099.
 /// `now` is in seconds since the epoch: a date without a year, such as `4/7`, must not be much
 /// later.
@@ -103,7 +106,7 @@ impl Reader {
         let first = number(rest);
         let (value, length) = (first.value, first.length);
         // Git overflows for the largest number, to the second before 1970.
-        if value >= SECONDS && self.fields.is_empty() && value < i64::MAX / DAY {
+        if (SECONDS..=LAST_SECOND).contains(&value) && self.fields.is_empty() {
             self.fields = DateFields::utc(value);
             self.is_utc = true;
             return length;
@@ -191,10 +194,10 @@ impl Reader {
         } else if first.length != 2 {
             is_zone = false;
         } else if rest.get(length) == Some(&b':') {
-            let second = number(&rest[length + 1..]);
-            length += 1 + second.length;
-            minutes = second.value;
-            is_zone = second.length == 2;
+            let (value, count) = signed(&rest[length + 1..]);
+            length += 1 + count;
+            minutes = value;
+            is_zone = count == 2;
         }
         if is_zone && minutes < 60 && hours < 24 {
             let offset = hours * 60 + minutes;
@@ -221,7 +224,11 @@ impl Reader {
             true => 0,
             false => offset * 60,
         };
-        let is_outside = (shift > 0 && shift > seconds) || (shift < 0 && -shift > LAST - seconds);
+        // Git compares times before 1970 as large unsigned numbers.
+        let is_outside = match seconds {
+            ..0 => false,
+            _ => shift > seconds || -shift > LAST - seconds,
+        };
         if is_outside {
             return None;
         }
@@ -232,6 +239,23 @@ impl Reader {
                 offset: (offset * 60) as i32,
             },
         })
+    }
+}
+
+/// Parses a number with an optional sign and spaces before it, as the C library does. Returns the number and
+/// its length in bytes, which is 0 if there are no digits.
+fn signed(rest: &[u8]) -> (i64, usize) {
+    let spaces = rest
+        .iter()
+        .take_while(|byte| byte.is_ascii_whitespace())
+        .count();
+    let sign = rest.get(spaces).filter(|byte| b"+-".contains(byte));
+    let start = spaces + usize::from(sign.is_some());
+    let found = number(&rest[start..]);
+    match found.length {
+        0 => (0, 0),
+        length if sign == Some(&b'-') => (-found.value, start + length),
+        length => (found.value, start + length),
     }
 }
 
@@ -280,7 +304,8 @@ pub(super) fn signed_numbers(rest: &[u8], fields: &mut DateFields, now: i64) -> 
 /// must not be more than ten days in the future. Without `now`, month and day are set even if the
 /// year is invalid, as in Git.
 fn set_date(fields: &mut DateFields, date: [i64; 3], now: Option<i64>) -> bool {
-    let [year, month, day] = date;
+    // Git passes the numbers as 32 bits.
+    let [year, month, day] = date.map(|part| i64::from(part as i32));
     if !(1..13).contains(&month) || !(1..32).contains(&day) {
         return false;
     }

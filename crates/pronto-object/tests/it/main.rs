@@ -1,0 +1,3 @@
+//! Compares dates with git.
+
+mod dates;
