@@ -94,11 +94,13 @@ pub fn commit(repository: &Repository, options: &Options, watch: &Watch<'_>) -> 
         _ => message::stripped(options.message.as_bstr(), false),
     };
     let text = message::cleaned(written.as_bstr(), cleanup);
-    let Some(tree) = stage_tree(repository, head, options, watch)? else {
-        return Ok(Outcome::NothingToCommit);
-    };
+    let tree = stage_tree(repository, head, options, watch)?;
+    // Git writes the message and checks the committer, and then whether there is anything to commit.
     write_edit_message(repository, written.as_bstr())?;
     let committer = committer?;
+    let Some(tree) = tree else {
+        return Ok(Outcome::NothingToCommit);
+    };
     if message::is_empty(text.as_bstr(), cleanup) && !options.allow_empty_message {
         return Ok(Outcome::EmptyMessage);
     }
