@@ -30,6 +30,19 @@ pub(super) const INSTANCE: &str = "instance";
 /// The file with the credentials that `gcloud` has stored, below the home directory.
 const GOOGLE_FILE: &str = ".config/gcloud/application_default_credentials.json";
 
+/// The variables that set the address of the service, in the order of their effect.
+const ENDPOINTS: [&str; 6] = [
+    "AWS_ENDPOINT_URL_S3",
+    "AWS_ENDPOINT_URL",
+    "AWS_ENDPOINT",
+    "GOOGLE_BASE_URL",
+    "AZURE_STORAGE_ENDPOINT",
+    "AZURE_ENDPOINT",
+];
+
+/// The variables that set the region of S3.
+const REGIONS: [&str; 2] = ["AWS_REGION", "AWS_DEFAULT_REGION"];
+
 /// The places where credentials are looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StoreCredentialSource {
@@ -116,7 +129,9 @@ impl StoreLocation {
         };
         let variables = environment.variables().filter_map(|(name, value)| {
             let name = name.to_str().filter(|name| name.starts_with(variables))?;
-            Some((name.to_owned(), value.to_str()?.to_owned()))
+            // An empty variable is as good as none, as for the command lines of the services.
+            let value = value.to_str().filter(|value| !value.is_empty())?;
+            Some((name.to_owned(), value.to_owned()))
         });
         let location = StoreLocation {
             service,
@@ -130,24 +145,28 @@ impl StoreLocation {
                 .path("HOME")
                 .is_some_and(|home| home.join(GOOGLE_FILE).exists()),
         };
-        location.check_endpoint()?;
+        location.check_variables()?;
         Ok(location)
     }
 
-    /// Checks that the address of the service, if a variable sets it, is a URL of HTTP with a host.
-    fn check_endpoint(&self) -> Result<()> {
-        let Some((name, value)) = self.endpoint_variable() else {
-            return Ok(());
+    /// Checks the variables from which the library makes URLs, because it panics if a URL is malformed.
+    fn check_variables(&self) -> Result<()> {
+        let wrong = |name: &str, value: &str, why: &str, hint: &str| {
+            let message = format!("{name} '{value}' {why}");
+            Err(Error::new(ErrorKind::Options, message).with_hint(hint))
         };
-        let rest = ["http://", "https://"]
-            .iter()
-            .find_map(|scheme| value.strip_prefix(scheme));
-        if rest.is_some_and(|rest| value.parse::<hyper::Uri>().is_ok() && !rest.starts_with('/')) {
-            return Ok(());
+        for (name, value) in &self.variables {
+            if is_address(name) && !is_http(value) {
+                let hint = "begin it with https:// or http://, as in https://s3.example.org:9000";
+                return wrong(name, value, "is not an address of HTTP", hint);
+            }
+            let is_sound = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+            if REGIONS.contains(&name.as_str()) && !value.bytes().all(is_sound) {
+                let hint = "a region has letters, digits and '-', as in eu-central-1";
+                return wrong(name, value, "is not the name of a region", hint);
+            }
         }
-        let message = format!("{name} '{value}' is not an address of HTTP");
-        let hint = "begin it with https:// or http://, as in https://s3.example.org:9000";
-        Err(Error::new(ErrorKind::Options, message).with_hint(hint))
+        Ok(())
     }
 
     /// Returns whether a variable has the setting that `is_wanted` accepts.
@@ -160,19 +179,24 @@ impl StoreLocation {
 
     /// Returns the address of the service, if a variable sets it.
     pub(super) fn endpoint(&self) -> Option<&str> {
-        self.endpoint_variable().map(|(_, value)| value)
-    }
-
-    /// Returns the variable that sets the address of the service, and its value.
-    fn endpoint_variable(&self) -> Option<(&str, &str)> {
-        let is_address = |name: &str| {
-            ["ENDPOINT", "ENDPOINT_URL", "BASE_URL"]
-                .iter()
-                .any(|end| name.ends_with(end))
+        let value = |name: &&str| {
+            let found = self.variables.iter().find(|(known, _)| known == name);
+            found.map(|(_, value)| value.as_str())
         };
-        let found = self.variables.iter().find(|(name, _)| is_address(name));
-        found.map(|(name, value)| (name.as_str(), value.as_str()))
+        ENDPOINTS.iter().find_map(value)
     }
+}
+
+/// Returns whether the value of the variable `name` is the address of a service.
+fn is_address(name: &str) -> bool {
+    name.ends_with("ENDPOINT") || name.contains("ENDPOINT_URL") || name == "GOOGLE_BASE_URL"
+}
+
+/// Returns whether `value` is a URL of HTTP or HTTPS with a host.
+fn is_http(value: &str) -> bool {
+    let is_web = |url: &hyper::Uri| matches!(url.scheme_str(), Some("http" | "https"));
+    let url = value.parse::<hyper::Uri>();
+    url.is_ok_and(|url| is_web(&url) && url.host().is_some_and(|host| !host.is_empty()))
 }
 
 /// Formats the URL.
@@ -227,5 +251,46 @@ mod tests {
             let error = parse(bad).expect_err(bad);
             assert_eq!(error.kind(), ErrorKind::Options, "{bad}");
         }
+    }
+
+    #[test]
+    fn variables_that_would_make_a_malformed_url_are_refused() {
+        let parse = |url: &str, name: &str, value: &str| {
+            let mut environment = Environment::empty("/");
+            environment.set(name, value);
+            StoreLocation::parse(url, &environment)
+        };
+        for (url, name) in [
+            ("s3://b", "AWS_ENDPOINT"),
+            ("s3://b", "AWS_ENDPOINT_URL"),
+            ("s3://b", "AWS_ENDPOINT_URL_S3"),
+            ("s3://b", "AWS_ENDPOINT_URL_STS"),
+            ("s3://b", "AWS_METADATA_ENDPOINT"),
+            ("gs://b", "GOOGLE_BASE_URL"),
+            ("az://b", "AZURE_STORAGE_ENDPOINT"),
+        ] {
+            for bad in [
+                "127.0.0.1:9000",
+                "host",
+                "http://",
+                "http:///x",
+                "http://a b",
+                "ftp://a",
+            ] {
+                let error = parse(url, name, bad).expect_err(bad);
+                assert_eq!(error.kind(), ErrorKind::Options, "{name}={bad}");
+            }
+            let found = parse(url, name, "").expect("an empty variable is none");
+            assert_eq!(found.endpoint(), None, "{name}");
+            parse(url, name, "https://host:9000/path").expect(name);
+        }
+        let found = parse("s3://b", "AWS_ENDPOINT_URL", "http://[::1]:9000").expect("valid");
+        assert_eq!(found.endpoint(), Some("http://[::1]:9000"));
+        for region in ["us east", "a/b", "a.b", "\u{e9}", "a\nb"] {
+            for name in REGIONS {
+                parse("s3://b", name, region).expect_err(region);
+            }
+        }
+        parse("s3://b", "AWS_REGION", "eu-central-1").expect("valid");
     }
 }
