@@ -60,7 +60,7 @@ pub(super) fn open(
         }
     };
     if std::io::stderr().is_terminal() {
-        store.observe(Arc::new(RetryReport::default()));
+        store.observe(Arc::new(RetryReport::new(url)));
     }
     // Later calls are retried, and the user would wait for the error.
     let is_in_bucket = generations.address.is_none();
