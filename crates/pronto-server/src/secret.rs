@@ -93,9 +93,7 @@ mod tests {
 
     #[test]
     fn root_leaves_the_owner_of_a_file() {
-        if !rustix::process::geteuid().is_root() {
-            return;
-        }
+        test_support::need!(test_support::Need::Root);
         let folder = tempfile::tempdir().expect("a directory");
         std::os::unix::fs::chown(folder.path(), Some(1234), Some(4321)).expect("given away");
         let path = folder.path().join("users.toml");
