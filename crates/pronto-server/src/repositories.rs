@@ -65,7 +65,7 @@ impl Repositories {
     /// `environment`.
     ///
     /// # Errors
-    /// Fails if `root` is no directory, or is a repository that may not be opened or named in a URL.
+    /// Fails if `root` cannot be listed, or is a repository that may not be opened or named in a URL.
     pub fn open(root: &Path, environment: &Environment) -> Result<Self> {
         let root = environment.absolute(root);
         let real = std::fs::canonicalize(&root).context(ErrorKind::Io, "cannot serve", &root)?;
@@ -82,7 +82,7 @@ impl Repositories {
                 repositories.only = Some(RepositoryName::parse(&name)?);
             }
             Err(error) if error.kind() == pronto::ErrorKind::NotARepository => {
-                read_directory(&root).context(ErrorKind::Io, "cannot serve", &root)?;
+                std::fs::read_dir(&root).context(ErrorKind::Io, "cannot serve", &root)?;
             }
             Err(error) => return Err(error.map_kind(|_| ErrorKind::Io)),
         }
