@@ -1,6 +1,8 @@
 //! `serve user`, `serve token` and `serve repository`: manage users, tokens and repositories.
 
 use std::io::Write as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 
 use pronto_server::names::RepositoryName;
 use pronto_server::repositories::Repositories;
@@ -45,11 +47,16 @@ impl UserCommand {
 
 impl RepositoryCommand {
     fn run(&self, args: &Args, context: &mut Context) -> Result<ExitCode, CliError> {
-        let repositories = repositories(args, context)?;
+        let config = managed(args, context)?;
+        let environment = context.environment()?;
+        let repositories = Repositories::managed(&config, &environment).map_err(failure)?;
         match self {
             RepositoryCommand::Create { name } => {
                 let name = RepositoryName::parse(name).map_err(failure)?;
                 repositories.create(&name).map_err(failure)?;
+                if config.store.is_none() {
+                    warn_of_owner(&config.root, &name, context);
+                }
             }
             RepositoryCommand::Remove { name } => {
                 let name = RepositoryName::parse(name).map_err(failure)?;
@@ -96,8 +103,21 @@ fn list_users(args: &Args, json: bool, context: &mut Context) -> Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
-fn repositories(args: &Args, context: &mut Context) -> Result<Repositories, CliError> {
-    let config = managed(args, context)?;
-    let environment = context.environment()?;
-    Repositories::managed(&config, &environment).map_err(failure)
+/// Warns if another user than the owner of `root` has created the repository `name` there. A server that
+/// runs as the owner does not open the repositories of others (`safe.directory`).
+fn warn_of_owner(root: &Path, name: &RepositoryName, context: &mut Context) {
+    let user = rustix::process::geteuid().as_raw();
+    let Ok(owner) = std::fs::metadata(root).map(|found| found.uid()) else {
+        return;
+    };
+    if owner != user {
+        let path = root.join(format!("{name}.git"));
+        context.warn(&format!(
+            "repository '{name}' belongs to user {user}, and '{}' to user {owner}; if the server runs as user \
+             {owner}, run 'chown -R --reference={} {}'",
+            root.display(),
+            root.display(),
+            path.display()
+        ));
+    }
 }

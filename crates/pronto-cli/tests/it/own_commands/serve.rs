@@ -1,5 +1,9 @@
 //! `serve`: wrong files, names and settings, and the administration without permissions.
 
+use std::os::unix::fs::MetadataExt as _;
+
+use test_support::{Need, need};
+
 use super::Table;
 use super::world::{World, silent_server};
 
@@ -111,4 +115,25 @@ fn ports(world: &World, table: &mut Table) {
         &format!("pronto serve --listen=127.0.0.1:{port} served"),
     );
     table.call(world, "pronto serve --listen=192.0.2.1:8080 served");
+}
+
+#[test]
+fn root_leaves_users_to_the_owner_and_names_repositories_that_are_not_his() {
+    need!(Need::Root);
+    let world = World::new();
+    let (user, group) = (12_345, 23_456);
+    for name in ["users.toml", "served"] {
+        std::os::unix::fs::chown(world.path(name), Some(user), Some(group)).expect("given away");
+    }
+    for line in ["user add bea", "token ann", "user remove ann"] {
+        world.prepare(&format!("pronto serve --config server.toml {line}"));
+        let found = std::fs::metadata(world.path("users.toml")).expect("there");
+        assert_eq!((found.uid(), found.gid()), (user, group), "{line}");
+    }
+    let result = world.run("pronto serve --config server.toml repository create new");
+    assert!(
+        result.contains("repository 'new' belongs to user 0"),
+        "{result}"
+    );
+    assert!(result.contains("chown -R --reference="), "{result}");
 }
