@@ -130,6 +130,26 @@ mod tests {
     }
 
     #[test]
+    fn signatures_have_the_sign_and_the_minutes_of_their_zone() {
+        for (offset, zone) in [
+            (0, "+0000"),
+            (5_400, "+0130"),
+            (-27_000, "-0730"),
+            (-60, "-0001"),
+        ] {
+            let signature = Signature {
+                name: "A".into(),
+                email: "a@b".into(),
+                time: Time {
+                    seconds: 17,
+                    offset,
+                },
+            };
+            assert_eq!(signature.to_string(), format!("A <a@b> 17 {zone}"));
+        }
+    }
+
+    #[test]
     fn identities_are_split_as_git_splits_them() {
         let some = |name: &str, email: &str, seconds| Some((name.into(), email.into(), seconds));
         for (line, expected) in [
@@ -141,6 +161,7 @@ mod tests {
             ("A <a@b> x +0000", some("A", "a@b", None)),
             ("A <a>b> 17 +0000", some("A", "a", Some(17))),
             ("A <a@b> 99999999999999999999 +0000", some("A", "a@b", None)),
+            ("A <a@b>  +0000", some("A", "a@b", None)),
             ("A a@b 17 +0000", None),
             ("A <a@b 17 +0000", None),
         ] {

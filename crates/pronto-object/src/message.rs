@@ -113,6 +113,47 @@ mod tests {
     }
 
     #[test]
+    fn modes_of_cleanup_have_the_names_of_git() {
+        for (name, expected) in [
+            ("verbatim", Some(Cleanup::Verbatim)),
+            ("whitespace", Some(Cleanup::Whitespace)),
+            ("default", Some(Cleanup::Whitespace)),
+            ("strip", Some(Cleanup::Strip)),
+            ("scissors", None),
+            ("", None),
+        ] {
+            assert_eq!(Cleanup::named(name.into()), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn messages_without_text_of_their_own_are_empty() {
+        for (text, whitespace, verbatim) in [
+            ("", true, true),
+            (" \n\t\n", true, false),
+            ("Signed-off-by: a <a@x>\n\n", true, false),
+            ("\nSigned-off-by: a <a@x>\ntext\n", false, false),
+            ("Signed-off-by:\n", false, false),
+        ] {
+            assert_eq!(
+                is_empty(text.into(), Cleanup::Whitespace),
+                whitespace,
+                "{text:?}"
+            );
+            assert_eq!(
+                is_empty(text.into(), Cleanup::Strip),
+                whitespace,
+                "{text:?}"
+            );
+            assert_eq!(
+                is_empty(text.into(), Cleanup::Verbatim),
+                verbatim,
+                "{text:?}"
+            );
+        }
+    }
+
+    #[test]
     fn messages_become_paragraphs() {
         let messages = ["one", "two\n", "", "three"].map(BStr::new);
         assert_eq!(joined(messages), "one\n\ntwo\n\n\nthree\n");

@@ -96,6 +96,8 @@ mod tests {
         let kinds = |entry: TreeEntry<'_>| (entry.is_directory(), entry.is_submodule());
         let all: Vec<_> = TreeEntries::new(text, 4).map(kinds).collect();
         assert_eq!(all, [(false, false), (true, false), (false, true)]);
+        let sizes = TreeEntries::new(text, 4).map(|entry| entry.size_bytes());
+        assert_eq!(sizes.sum::<usize>(), text.len() - "100".len());
         for length in 0..text.len() {
             assert!(TreeEntries::new(&text[..length], 4).count() <= 3);
         }
@@ -110,6 +112,7 @@ mod tests {
         assert!(entry.object_id().is_some());
         for (mode, bits) in [
             ("40000", Some(0o40_000)),
+            ("0100644", Some(0o100_644)),
             ("10064x", None),
             ("10064400", None),
         ] {

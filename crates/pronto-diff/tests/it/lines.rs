@@ -34,6 +34,26 @@ fn edited(random: &mut Random, text: &[String], different: u64) -> Vec<String> {
     edited
 }
 
+/// Returns `text` with blocks of 10 to 50 lines that were kept, removed, replaced or exchanged, so that long
+/// equal runs lie between many changes: there, the search for the shortest script ends early.
+fn exchanged(random: &mut Random, text: &[String], different: u64) -> Vec<String> {
+    let mut blocks: Vec<Vec<String>> = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let count = (10 + random.below(40) as usize).min(rest.len());
+        let (block, after) = rest.split_at(count);
+        rest = after;
+        let block = match random.below(4) {
+            0 => Vec::new(),
+            1 => self::text(random, 60, different),
+            _ => block.to_vec(),
+        };
+        let at = blocks.len() - random.below(blocks.len().min(3) as u64 + 1) as usize;
+        blocks.insert(at, block);
+    }
+    blocks.concat()
+}
+
 /// Returns the changes that a patch with context shows.
 fn changes_of(patch: &str) -> Vec<LineChange> {
     let mut found: Vec<LineChange> = Vec::new();
@@ -91,10 +111,12 @@ fn changes_are_those_of_git() {
         // A few are so large and different that the search is limited.
         let (most, different) = match number % 30 {
             0 => (3000, 200),
+            10 | 20 => (4000, *random.one_of(&[30, 300, 3000])),
             _ => (120, *random.one_of(&[2, 3, 8, 40])),
         };
         let before = text(&mut random, most, different);
         let after = match random.below(4) {
+            _ if matches!(number % 30, 10 | 20) => exchanged(&mut random, &before, different),
             0 => text(&mut random, most, different),
             _ => edited(&mut random, &before, different),
         };
